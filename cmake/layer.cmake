@@ -1,0 +1,22 @@
+# ullage_layer(base LINKS fmt::fmt …): the static library ullage_base of all .cpp files in this folder and below.
+# A layer that has only headers so far is an interface library, so that nothing else changes when sources arrive.
+# Libraries neither throw nor catch; -fno-exceptions keeps it that way.
+function(ullage_layer name)
+  cmake_parse_arguments(arg "EXCEPTIONS" "" "LINKS;EXCLUDE" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  foreach(file IN LISTS arg_EXCLUDE)
+    list(REMOVE_ITEM sources ${CMAKE_CURRENT_SOURCE_DIR}/${file})
+  endforeach()
+  if(sources)
+    add_library(ullage_${name} STATIC ${sources})
+    target_link_libraries(ullage_${name} PUBLIC ${arg_LINKS} PRIVATE $<BUILD_INTERFACE:ullage_warnings>)
+    target_include_directories(ullage_${name} PUBLIC ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/generated)
+    if(NOT arg_EXCEPTIONS)
+      target_compile_options(ullage_${name} PRIVATE -fno-exceptions)
+    endif()
+  else()
+    add_library(ullage_${name} INTERFACE)
+    target_link_libraries(ullage_${name} INTERFACE ${arg_LINKS})
+    target_include_directories(ullage_${name} INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/generated)
+  endif()
+endfunction()

@@ -1,0 +1,15 @@
+# Instrumentation for the whole build, chosen by ULLAGE_SANITIZER (see the presets).
+if(ULLAGE_SANITIZER STREQUAL "address")
+  set(ullage_instrumentation -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+elseif(ULLAGE_SANITIZER STREQUAL "thread")
+  set(ullage_instrumentation -fsanitize=thread -fno-omit-frame-pointer)
+elseif(ULLAGE_SANITIZER STREQUAL "fuzzer")
+  set(ullage_instrumentation -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
+                             -fno-omit-frame-pointer -DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION)
+elseif(ULLAGE_SANITIZER STREQUAL "coverage")
+  set(ullage_instrumentation --coverage)
+elseif(NOT ULLAGE_SANITIZER STREQUAL "")
+  message(FATAL_ERROR "ULLAGE_SANITIZER is '${ULLAGE_SANITIZER}'; expected address, thread, fuzzer, coverage or empty")
+endif()
+add_compile_options(${ullage_instrumentation})
+add_link_options(${ullage_instrumentation})
