@@ -20,9 +20,14 @@ Tensor transpose(Machine& m, const Tensor& x, int dim0, int dim1);
 Tensor permute(Machine& m, const Tensor& x, std::span<const int64_t> dims);
 Tensor squeeze(Machine& m, const Tensor& x, int dim);
 Tensor unsqueeze(Machine& m, const Tensor& x, int dim);
+Tensor slice(Machine& m, const Tensor& x, int dim, int64_t start, int64_t length, int64_t step = 1);
 // ---- reductions ----
 Tensor sum_to_size(Machine& m, const Tensor& x, const Shape& sizes);  // x itself when the sizes are right
-Tensor sum_dims(Machine& m, const Tensor& x, std::span<const int64_t> dims, bool keepdim);
+Tensor sum_dims(Machine& m, const Tensor& x, std::span<const int64_t> dims, bool keepdim);  // no dims: over all
+Tensor mean_dims(Machine& m, const Tensor& x, std::span<const int64_t> dims, bool keepdim);
+// Storage of what a reduction kernel makes: the result, and the scratch that it needs while it runs. Records nothing.
+Tensor reduced(Machine& m, const Tensor& x, std::span<const int64_t> dims, bool keepdim, DType dtype);
+Shape reduced_shape(const Shape& sizes, std::span<const int64_t> dims, bool keepdim);
 // ---- arithmetic ----
 Tensor add(Machine& m, const Tensor& a, const Tensor& b);
 Tensor mul(Machine& m, const Tensor& a, const Tensor& b);

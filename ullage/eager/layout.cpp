@@ -109,6 +109,46 @@ Strides expand_strides(const Shape& sizes, const Strides& strides, const Shape& 
   return out;
 }
 
+Strides dense_strides(const Shape& sizes, const Strides& strides) { return dense_strides(sizes, std::span(&strides, 1)); }
+
+Strides dense_strides(const Shape& sizes, std::span<const Strides> operands) {
+  // 1: a comes after b in memory; -1: before; 0: cannot tell (a stride of 0 says nothing).
+  const auto compare = [&](int a, int b) {
+    for (const Strides& strides : operands) {
+      if (strides[a] == 0 || strides[b] == 0) continue;
+      if (strides[a] != strides[b]) return strides[a] < strides[b] ? -1 : 1;
+      if (sizes[a] > sizes[b]) return 1;
+    }
+    return 0;
+  };
+  std::array<int, kMaxRank> order{};  // innermost first
+  const int rank = sizes.rank();
+  for (int d = 0; d < rank; ++d) order[static_cast<size_t>(d)] = rank - 1 - d;
+  // TensorIterator's insertion sort; a library sort would break ties otherwise.
+  for (int i = 1; i < rank; ++i) {
+    int moving = i;
+    for (int before = i - 1; before >= 0; --before) {
+      int& a = order[static_cast<size_t>(before)];
+      int& b = order[static_cast<size_t>(moving)];
+      const int comparison = compare(a, b);
+      if (comparison > 0) {
+        std::swap(a, b);
+        moving = before;
+      } else if (comparison < 0) {
+        break;
+      }
+    }
+  }
+  Strides out = sizes;
+  int64_t step = 1;
+  for (int i = 0; i < rank; ++i) {
+    const int d = order[static_cast<size_t>(i)];
+    out.set(d, step);
+    if (sizes[d] > 1) step = saturating_mul(step, sizes[d]);
+  }
+  return out;
+}
+
 int64_t storage_elements(const Shape& sizes, const Strides& strides) {
   int64_t last = 1;
   for (int d = 0; d < sizes.rank(); ++d) {

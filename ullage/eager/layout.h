@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 
 #include "ullage/ir/shape.h"
 
@@ -24,6 +25,13 @@ bool is_non_overlapping_and_dense(const Shape& sizes, const Strides& strides);
 std::optional<Strides> view_strides(const Shape& sizes, const Strides& strides, const Shape& target);
 // Strides of an expand to `target`: 0 in every widened dim.
 Strides expand_strides(const Shape& sizes, const Strides& strides, const Shape& target);
+
+// Strides of a dense tensor of these sizes whose dims lie in memory in the order of `strides` (ATen infer_dense_strides): the layout
+// that empty_like and clone give to the copy of a tensor with gaps or expanded dims.
+Strides dense_strides(const Shape& sizes, const Strides& strides);
+// The same for the result of several operands, each with the strides that it has after broadcasting to `sizes`: the first operand that
+// can tell two dims apart decides (TensorIterator reorder_dimensions).
+Strides dense_strides(const Shape& sizes, std::span<const Strides> operands);
 
 // Elements of storage that a dense-enough result of these sizes and strides needs (1 + sum of (size-1)*stride).
 int64_t storage_elements(const Shape& sizes, const Strides& strides);

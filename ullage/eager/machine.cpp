@@ -58,7 +58,7 @@ Tensor Machine::empty(const Shape& sizes, DType dtype, Category category) {
 }
 
 Tensor Machine::empty_like(const Tensor& like, std::optional<DType> dtype, Category category) {
-  const Strides strides = like.is_non_overlapping_and_dense() ? like.strides() : contiguous_strides(like.sizes());
+  const Strides strides = like.is_non_overlapping_and_dense() ? like.strides() : dense_strides(like.sizes(), like.strides());
   return empty_strided(like.sizes(), strides, dtype.value_or(like.dtype()), category);
 }
 
