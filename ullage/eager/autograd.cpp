@@ -86,7 +86,10 @@ std::vector<Tensor> run_node(Machine& m, GradNode& node) {
     if (grads[0]) accumulate_grad(m, *node.variable, std::move(grads[0]));
     return {};
   }
-  if (node.before_unpack) node.before_unpack();
+  if (node.region && !node.region->done) {
+    node.region->done = true;
+    node.region->recompute();
+  }
   std::vector<Tensor> results;
   {
     Backward call(m, node, grads);
@@ -122,7 +125,11 @@ void run_backward(Machine& m, const Tensor& root, BackwardOptions options) {
     std::vector<Tensor> results;
     if (any) results = run_node(m, *node);
     node->buffer.clear();
-    if (!options.keep_graph) node->saved.clear();
+    if (!options.keep_graph) {
+      node->saved.clear();
+      if (node->region) node->region->nodes[node->region_index] = nullptr;
+      node->region.reset();
+    }
     for (size_t i = 0; i < node->next.size(); ++i) {
       GradNode* next = node->next[i].node.get();
       if (!next) continue;

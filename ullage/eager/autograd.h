@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,7 @@
 namespace ullage::eager {
 
 class Backward;
+struct CheckpointRegion;
 using BackwardFn = std::function<void(Backward&)>;
 
 // What a gradient for one input must look like: it is summed down to these sizes and cast to this dtype.
@@ -37,8 +39,9 @@ struct GradNode {
   std::vector<GradMeta> outputs;  // of the forward outputs: what an undefined gradient would look like
   std::vector<Tensor> saved;
   TensorImpl* variable = nullptr;  // accumulator only: the parameter
-  // Recomputation: called once, before the first saved tensor of a checkpointed region is read; fills the region's nodes again.
-  std::function<void()> before_unpack;
+  // A node of a checkpointed region has no saved tensors until the region is recomputed, just before its formula runs.
+  std::shared_ptr<CheckpointRegion> region;
+  size_t region_index = 0;
 
   // Engine's scratch, valid during one backward.
   std::vector<Tensor> buffer;

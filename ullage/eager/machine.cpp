@@ -22,6 +22,7 @@ void release(GradNode* node) {
   while (!m.dying_.empty()) {
     GradNode* next = m.dying_.back();
     m.dying_.pop_back();
+    if (next->region) next->region->nodes[next->region_index] = nullptr;
     delete next;
   }
   m.deleting_ = false;
@@ -134,11 +135,12 @@ void Machine::record(std::string_view name, std::span<const Tensor> inputs, std:
     if (kept.defined() && std::ranges::any_of(outputs, [&](const Tensor& out) { return out.same(kept); })) kept = detach(kept);
   }
   if (recomputing_) {
-    if (recomputing_->filled < recomputing_->nodes.size()) {
+    GradNode* node = recompute_finished() ? nullptr : recomputing_->nodes[recomputing_->filled++];
+    if (node) {
       for (const Tensor& kept : saved) {
         if (kept.defined()) keep(kept);
       }
-      recomputing_->nodes[recomputing_->filled++]->saved = std::move(saved);
+      node->saved = std::move(saved);
     }
     for (const Tensor& out : outputs) out.impl()->requires_grad = is_differentiable(out.dtype());
     return;
@@ -156,12 +158,9 @@ void Machine::record(std::string_view name, std::span<const Tensor> inputs, std:
     node->meta.push_back(input.defined() ? GradMeta{input.sizes(), input.dtype()} : GradMeta{});
   }
   if (region_) {
+    node->region = region_;
+    node->region_index = region_->nodes.size();
     region_->nodes.push_back(node.get());
-    node->before_unpack = [region = region_] {
-      if (region->done) return;
-      region->done = true;
-      region->recompute();
-    };
   } else {
     for (const Tensor& kept : saved) {
       if (kept.defined()) keep(kept);

@@ -44,8 +44,10 @@ struct NodeStats {
 };
 
 // A stretch of forward whose saved tensors are dropped and made again in backward (torch.utils.checkpoint, non-reentrant).
+// Owned by its nodes together; what it keeps alive (the region's inputs) goes with the last of them.
 struct CheckpointRegion {
-  std::vector<GradNode*> nodes;     // recorded in forward, in order; alive as long as the graph is
+  std::vector<GradNode*> nodes;     // recorded in forward, in order; null once the node is gone
+  std::vector<Tensor> inputs;       // kept for the recomputation
   std::function<void()> recompute;  // runs the forward of the region again, recording into the same nodes
   size_t filled = 0;                // how many nodes the recomputation has reached
   bool done = false;
@@ -98,11 +100,12 @@ class Machine {
   Tensor autocast_fp32(const Tensor& x);
 
   // ---- checkpointing ----
-  void begin_region(CheckpointRegion* region) { region_ = region; }
-  void end_region() { region_ = nullptr; }
+  void begin_region(std::shared_ptr<CheckpointRegion> region) { region_ = std::move(region); }
+  void end_region() { region_.reset(); }
   // While a region is recomputed, record() refills its nodes instead of making new ones.
   void begin_recompute(CheckpointRegion* region);
   void end_recompute() { recomputing_ = nullptr; }
+  // Early stop: nothing of the region that is still needed remains to be made.
   bool recompute_finished() const { return recomputing_ && recomputing_->filled == recomputing_->nodes.size(); }
   bool recomputing() const { return recomputing_ != nullptr; }
 
@@ -137,7 +140,7 @@ class Machine {
   Phase phase_ = Phase::setup;
   uint16_t step_ = 0;
   std::vector<NodeStats> stats_;
-  CheckpointRegion* region_ = nullptr;
+  std::shared_ptr<CheckpointRegion> region_;
   CheckpointRegion* recomputing_ = nullptr;
   std::vector<GradNode*> dying_;  // nodes to delete, one at a time: a graph may be 100,000 deep
   bool deleting_ = false;
