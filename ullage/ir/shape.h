@@ -18,7 +18,8 @@ inline constexpr int kMaxRank = 12;  // the deepest we have seen is 8 (window pa
 class Shape {
  public:
   constexpr Shape() = default;
-  constexpr Shape(std::initializer_list<int64_t> sizes) : Shape(std::span<const int64_t>(sizes.begin(), sizes.size())) {}
+  constexpr Shape(std::initializer_list<int64_t> sizes)
+      : Shape(std::span<const int64_t>(sizes.begin(), sizes.size())) {}
   constexpr explicit Shape(std::span<const int64_t> sizes) : rank_(static_cast<uint8_t>(sizes.size())) {
     if (sizes.size() > kMaxRank) check(false, "Shape: rank above kMaxRank must be refused by the importer");
     std::copy(sizes.begin(), sizes.end(), sizes_.begin());
