@@ -7,7 +7,8 @@
 namespace ullage::eager {
 
 void release(Storage* storage) {
-  if (storage->block) storage->machine->program_.free(storage->block);
+  Machine& m = *storage->machine;
+  if (storage->block && !m.closed_) m.program_.free(storage->block);
   delete storage;
 }
 

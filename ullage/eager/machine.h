@@ -60,6 +60,9 @@ class Machine {
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
 
+  // Writes no further events: what lives at the end of a run is alive at its end, whatever destructors do afterwards.
+  void close() { closed_ = true; }
+
   const MachineOptions& options() const { return options_; }
   StepProgram& program() { return program_; }
   Diagnostics& notes() { return notes_; }
@@ -144,6 +147,7 @@ class Machine {
   CheckpointRegion* recomputing_ = nullptr;
   std::vector<GradNode*> dying_;  // nodes to delete, one at a time: a graph may be 100,000 deep
   bool deleting_ = false;
+  bool closed_ = false;
 };
 
 // Turns recording off for a scope (torch.no_grad).
