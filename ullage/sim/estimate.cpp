@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "ullage/eager/rules.h"
+#include "ullage/sim/optimizer.h"
 
 namespace ullage {
 namespace {
@@ -15,7 +16,11 @@ Bytes context_of(const Device& device, Leaning leaning) {
 
 ModelFacts model_facts(const PreparedGraph& prepared, const Recipe& recipe) {
   const Graph& graph = prepared.graph;
-  ModelFacts facts{.name = graph.name, .format = graph.format, .batch = graph.batch, .loss = prepared.loss};
+  ModelFacts facts;
+  facts.name = graph.name;
+  facts.format = graph.format;
+  facts.batch = graph.batch;
+  facts.loss = prepared.loss;
   const DType dtype = parameter_dtype(recipe.precision);
   const auto bytes_as_run = [&](const Value& value) {
     return bytes_of(is_floating(value.dtype) && dtype != DType::f32 ? dtype : value.dtype, value.shape.numel());
