@@ -122,7 +122,11 @@ def _make_torchvision(name, options):
 
 def _make_hf(name, options):
     import transformers
+    import transformers.masking_utils as masking
 
+    # Eager mode reads the mask and finds that it can use is_causal; a trace cannot read it and would build the mask.
+    masking.is_torchdynamo_exporting = lambda: False
+    masking.find_packed_sequence_indices = lambda position_ids: None
     cls, config_cls, arguments = HF[name]
     config = getattr(transformers, config_cls)(**arguments, **options)
     config._attn_implementation = "sdpa"

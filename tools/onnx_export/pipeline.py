@@ -26,7 +26,7 @@ WEIGHTS_FILE = "weights.bin"
 OPSET = 23
 
 
-def _allocation_order(module, seen=None):
+def _allocation_order(module):
     """Parameters and buffers in the order in which module.cuda() moves (allocates) them: children first."""
     for child in module.children():
         yield from _allocation_order(child)
@@ -38,25 +38,21 @@ def _allocation_order(module, seen=None):
 
 
 def tensors_of(module):
-    """(allocation order [(kind, name, tensor)], parameter names in optimizer order), tied tensors once."""
-    for name, sub in module.named_modules(remove_duplicate=False):
-        if not hasattr(sub, "_ullage_prefix"):
-            sub._ullage_prefix = name + "." if name else ""
-    names, order = {}, []
-    for name, parameter in module.named_parameters():
-        names[id(parameter)] = name
-    for kind, name, tensor in _allocation_order(module):
-        if kind == "parameter":
-            name = names[id(tensor)]
-        elif id(tensor) in names:
-            continue
-        if not any(name == n for _, n, _ in order):
-            names[id(tensor)] = name
-            order.append((kind, name, tensor))
+    """(allocation order [(kind, name, tensor)], {name: name of the tensor it is tied to}); tied tensors once."""
+    for name, sub in module.named_modules():
+        sub._ullage_prefix = name + "." if name else ""
+    names = {}
+    for name, tensor in [*module.named_parameters(), *module.named_buffers()]:
+        names.setdefault(id(tensor), name)
+    order, seen = [], set()
+    for kind, _, tensor in _allocation_order(module):
+        if id(tensor) not in seen:
+            seen.add(id(tensor))
+            order.append((kind, names[id(tensor)], tensor))
     for sub in module.modules():
-        if hasattr(sub, "_ullage_prefix"):
-            del sub._ullage_prefix
-    return order, [name for name, _ in module.named_parameters()]
+        del sub._ullage_prefix
+    every = [*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False)]
+    return order, {name: names[id(tensor)] for name, tensor in every if name != names[id(tensor)]}
 
 
 def _trace(module, args, kwargs, dynamic):
@@ -71,6 +67,32 @@ def _trace(module, args, kwargs, dynamic):
         warnings.warn(f"a dynamic dimension was refused ({first}); retrying with whatever stays dynamic")
     shapes = _dynamic_shapes(args, kwargs, dynamic, torch.export.Dim.AUTO)
     return torch.export.export(module, args, kwargs, dynamic_shapes=shapes, strict=False), [first]
+
+
+def _simplify(program):
+    """Rewrites in-place calls whose functional form would hide them; returns {node name: the op that was called}.
+
+    dropout_ becomes dropout. A fill of a view (mask[a:b] = 1) allocates nothing and nobody uses its result: it is
+    removed, where the functional form would copy the whole tensor.
+    """
+    aten = torch.ops.aten
+    called = {}
+    for node in list(program.graph.nodes):
+        if node.op != "call_function":
+            continue
+        called[node.name] = _target_name(node)
+        if node.target is aten.dropout_.default:
+            node.target = aten.dropout.default
+        elif node.target in (aten.fill_.Scalar, aten.fill_.Tensor, aten.zero_.default) and not node.users:
+            program.graph.erase_node(node)
+    program.graph.eliminate_dead_code(is_impure_node=lambda n: n.op != "call_function" or _mutates(n))
+    program.graph_module.recompile()
+    return called
+
+
+def _mutates(node):
+    schema = getattr(node.target, "_schema", None)
+    return schema is None or schema.is_mutable
 
 
 def _dynamic_shapes(args, kwargs, dynamic, dim):
@@ -105,11 +127,11 @@ def _module_path(node):
     path = ""
     for entry in stack.values():
         path = entry[0]
-    return re.sub(r"@\d+$", "", path.replace("L['self'].", ""))
+    return "" if path.startswith("_empty") else re.sub(r"@\d+$", "", path.replace("L['self'].", ""))
 
 
-def _annotate(model, program, decomposed):
-    """Replaces the exporter's metadata of each node by the short facts; returns the nodes that left no trace."""
+def _annotate(model, program, called, decomposed):
+    """Replaces the exporter's metadata of each node by the short facts."""
     known = {n.name: n for n in program.graph.nodes if n.op == "call_function"}
     lowered = {n.name: n for n in decomposed.graph.nodes}
     for node in ir.traversal.RecursiveGraphIterator(model.graph):
@@ -122,7 +144,8 @@ def _annotate(model, program, decomposed):
         if fx is None:
             continue
         origin = _origin(fx, known) or fx
-        facts = {"ullage.module": _module_path(origin), "ullage.aten": _target_name(origin), "ullage.node": origin.name}
+        target = called.get(origin.name) or _target_name(origin)
+        facts = {"ullage.module": _module_path(origin), "ullage.aten": target, "ullage.node": origin.name}
         if origin.target is torch.ops.aten.scaled_dot_product_attention.default:
             probability = origin.args[4] if len(origin.args) > 4 else origin.kwargs.get("dropout_p", 0.0)
             if probability:
@@ -148,6 +171,34 @@ def _rename_symbols(model, names):
             value.shape = renamed(value.shape)
 
 
+def _tidy(model):
+    """Static Reshape targets where the shapes allow it (0 keeps a dim, one -1), so that any batch fits."""
+    for node in list(ir.traversal.RecursiveGraphIterator(model.graph)):
+        if node.op_type == "Split" and len(node.inputs) > 1 and node.inputs[1] is not None:
+            node.attributes.pop("num_outputs", None)
+        if node.op_type != "Reshape" or node.outputs[0].shape is None or node.inputs[0].shape is None:
+            continue
+        producer = node.inputs[1].producer()
+        if producer is None or producer.op_type == "Constant":
+            continue
+        before, after, target, free = node.inputs[0].shape, node.outputs[0].shape, [], 0
+        for axis, dim in enumerate(after):
+            if isinstance(dim, int):
+                target.append(dim)
+            elif axis < len(before) and before[axis] == dim:
+                target.append(0)
+            else:
+                target.append(-1)
+                free += 1
+        if free > 1 or 0 in [d for d in after if isinstance(d, int)]:
+            continue
+        tensor = ir.tensor(target, dtype=ir.DataType.INT64)
+        constant = ir.node("Constant", [], attributes={"value": tensor}, num_outputs=1)
+        constant.metadata_props.update(node.metadata_props)
+        node.graph.insert_before(node, constant)
+        node.replace_input_with(1, constant.outputs[0])
+
+
 def _external(name, dtype, dims, offset):
     count = 1
     for d in dims:
@@ -167,9 +218,13 @@ def _inline(value):
     return ir.tensor(raw.detach().cpu().numpy(), name=value.name)
 
 
-def _strip_weights(graph, order):
+def _strip_weights(graph, order, tied):
     """Initializers in allocation order, each with dims and a place in a file that does not exist."""
-    old = dict(graph.initializers)
+    old = {}
+    for name, value in dict(graph.initializers).items():
+        first = old.setdefault(tied.get(name, name), value)
+        if first is not value:
+            value.replace_all_uses_with(first)
     graph.initializers.clear()
     offset = 0
     for _, name, tensor in order:
@@ -178,6 +233,7 @@ def _strip_weights(graph, order):
         external, offset = _external(name, dtype, list(tensor.shape), offset)
         if value is None:  # no op reads it (num_batches_tracked, an unused head): it takes memory all the same
             value = ir.Value(name=name, shape=ir.Shape(list(tensor.shape)), type=ir.TensorType(dtype))
+        value.name = name
         value.const_value = external
         graph.initializers[name] = value
     for name, value in old.items():  # constants that the tracing lifted
@@ -205,27 +261,29 @@ def export_module(module, args=(), kwargs=None, *, dynamic=None, name="model", f
                   value_info=True, output_names=None):
     """The ONNX model (ModelProto) of one module in its current train/eval mode."""
     kwargs = kwargs or {}
-    order, parameters = tensors_of(module)
+    order, tied = tensors_of(module)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         program, refused = _trace(module, args, kwargs, dynamic)
+        called = _simplify(program)
         result = torch.onnx.export(
             program, args, kwargs=kwargs, dynamo=True, opset_version=opset, optimize=False, verbose=False,
             custom_translation_table=translations.TABLE, output_names=output_names,
         )
     model = result.model
     passes.InlinePass()(model)
-    _annotate(model, program, result.exported_program)
+    _annotate(model, program, called, result.exported_program)
     symbols = _symbol_names(program, args, kwargs, dynamic)
     _rename_symbols(model, symbols)
+    _tidy(model)
     passes.RemoveUnusedNodesPass()(model)
-    _strip_weights(model.graph, order)
+    _strip_weights(model.graph, order, tied)
     model.graph.name = name
     model.graph.doc_string = None
     model.graph.metadata_props.clear()
     model.metadata_props.clear()
     model.metadata_props.update(facts or {})
-    model.metadata_props["ullage.parameters"] = "\n".join(parameters)
+    model.metadata_props["ullage.parameters"] = "\n".join(n for n, _ in module.named_parameters())
     model.metadata_props["ullage.buffers"] = "\n".join(n for kind, n, _ in order if kind == "buffer")
     frozen = [n for n, p in module.named_parameters() if not p.requires_grad]
     if frozen:
