@@ -40,6 +40,8 @@ constexpr auto kDiagnosticKinds = std::to_array<DiagnosticKind>({
      "A constant of the file fixed the batch it was exported with; it was rewritten for the batch asked for."},
     {"unknown_dtype", kWarning, "An element type is not known; four bytes an element were counted."},
     {"unknown_op", kWarning, "An operator has no rule; only its outputs were counted, so the number may be too small."},
+    {"unsafe_external_path", kWarning,
+     "The file names weights outside its folder, which is not followed; sizes come from the declared shapes."},
     {"unsupported_opset", kWarning,
      "The operator set is newer than the newest one known; operators were read as of the newest known version."},
     {"unused_initializer", kInfo, "A weight is used by no operator; it is counted as a parameter all the same."},

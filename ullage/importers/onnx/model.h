@@ -1,5 +1,5 @@
-// What an ONNX file says, as flat structs: nodes, attributes, declared shapes, where each tensor's payload lies. Names are views
-// into the mapped file; payloads are not read, so opening a file of gigabytes touches a few pages.
+// What an ONNX file says, as flat structs: nodes, attributes, declared shapes, where each tensor's payload lies. Names
+// are views into the mapped file; payloads are not read, so opening a file of gigabytes touches a few pages.
 //
 //   UL_TRY(const FileModel model, read_model(source, notes));
 //   for (const Node& node : model.graph.nodes) …          // local functions are already inlined
@@ -34,16 +34,17 @@ enum class Payload : uint8_t { none, inside, external };
 struct Tensor {
   std::string_view name;
   DType dtype = DType::unknown;
-  int32_t data_type = 0;      // the file's number
-  bool sparse = false;        // dims are those of the dense tensor; the payload holds `stored_elements` values and their places
+  int32_t data_type = 0;  // the file's number
+  bool sparse =
+      false;  // dims are those of the dense tensor; the payload holds `stored_elements` values and their places
   Payload payload = Payload::none;
-  std::vector<int64_t> dims;  // each >= 0
-  int64_t stored_elements = 0;                   // of a sparse tensor
-  uint64_t stored_bytes = 0;                     // of a payload inside: raw bytes, or of the typed field as encoded; external: length
-  std::string_view external_file;                // as written, unchecked: see external.h
+  std::vector<int64_t> dims;       // each >= 0
+  int64_t stored_elements = 0;     // of a sparse tensor
+  uint64_t stored_bytes = 0;       // of a payload inside: raw bytes, or of the typed field as encoded; external: length
+  std::string_view external_file;  // as written, unchecked: see external.h
   uint64_t external_offset = 0;
-  std::span<const std::byte> message;            // the TensorProto itself, unread
-  uint64_t offset = 0;                           // of `message` in the file
+  std::span<const std::byte> message;  // the TensorProto itself, unread
+  uint64_t offset = 0;                 // of `message` in the file
 
   int64_t numel() const;  // saturates; 1 for a scalar
 };
@@ -68,8 +69,21 @@ struct ValueInfo {
 };
 
 enum class AttributeType : uint8_t {
-  undefined, real, integer, text, tensor, graph, reals, integers, texts, tensors, graphs,  // numbers are the file's
-  sparse_tensor, sparse_tensors, type, types,
+  undefined,
+  real,
+  integer,
+  text,
+  tensor,
+  graph,
+  reals,
+  integers,
+  texts,
+  tensors,
+  graphs,  // numbers are the file's
+  sparse_tensor,
+  sparse_tensors,
+  type,
+  types,
 };
 
 struct FileGraph;
@@ -93,12 +107,12 @@ struct Node {
   std::string_view domain;  // "" for the standard operators, however the file spells it
   std::string_view overload;
   std::string_view name;
-  std::string_view scope;   // where it was inlined: names of the calling nodes, joined by '/'
+  std::string_view scope;                // where it was inlined: names of the calling nodes, joined by '/'
   std::vector<std::string_view> inputs;  // "" for an absent optional one
   std::vector<std::string_view> outputs;
   std::vector<Attribute> attributes;
   Metadata metadata;
-  uint64_t offset = 0;      // of the NodeProto in the file
+  uint64_t offset = 0;  // of the NodeProto in the file
 
   const Attribute* find(std::string_view attribute) const;  // null when absent
   int64_t integer(std::string_view attribute, int64_t otherwise) const;
@@ -114,9 +128,9 @@ struct Node {
 
 struct FileGraph {
   std::string_view name;
-  std::vector<Node> nodes;                // in the order of the file: sorted, or so the format demands
-  std::vector<Tensor> initializers;       // sparse ones are at the end
-  std::vector<ValueInfo> inputs;          // IR 3 lists initializers here too
+  std::vector<Node> nodes;           // in the order of the file: sorted, or so the format demands
+  std::vector<Tensor> initializers;  // sparse ones are at the end
+  std::vector<ValueInfo> inputs;     // IR 3 lists initializers here too
   std::vector<ValueInfo> outputs;
   std::vector<ValueInfo> value_info;
   Metadata metadata;
@@ -149,8 +163,8 @@ struct FileModel {
   std::vector<Opset> opsets;  // one a domain
   Metadata metadata;
   FileGraph graph;
-  std::vector<Function> functions;  // as in the file; their calls in `graph` are inlined
-  int64_t training_graphs = 0;      // training_info entries, which we do not read
+  std::vector<Function> functions;     // as in the file; their calls in `graph` are inlined
+  int64_t training_graphs = 0;         // training_info entries, which we do not read
   std::deque<std::string> made_names;  // storage of the names that inlining made
 
   int64_t opset(std::string_view operator_domain = {}) const;  // 0 when not imported
@@ -165,8 +179,9 @@ Result<FileModel> read_model(SharedSource source, Diagnostics& notes);
 // How many elements read_ints and read_reals will follow.
 inline constexpr int64_t kMaxNumbers = 65536;
 
-// The elements of a small tensor, row-major: integers and bools / floating point (and integers) as numbers. An error when there is no
-// payload, it is too long or too short for dims, or of another type. An external payload is read from its file if that is safe.
+// The elements of a small tensor, row-major: integers and bools / floating point (and integers) as numbers. An error
+// when there is no payload, it is too long or too short for dims, or of another type. An external payload is read from
+// its file if that is safe.
 Result<std::vector<int64_t>> read_ints(const FileModel& model, const Tensor& tensor);
 Result<std::vector<double>> read_reals(const FileModel& model, const Tensor& tensor);
 
