@@ -40,6 +40,11 @@ struct AllocResult {
   Bytes allocated;  // size of the block: the request, rounded, and whatever was too little to split off
 };
 
+enum class FreeResult : uint8_t {
+  complete,
+  pending,  // a stream still uses it: allocated drops now, active and requested when it is done
+};
+
 // What an out-of-memory error text would say, and what it leaves out.
 struct OutOfMemory {
   Bytes requested;
@@ -75,7 +80,7 @@ class Allocator {
   virtual ~Allocator() = default;
 
   virtual AllocResult alloc(BlockId block, Bytes requested, uint32_t stream = 0, PoolId pool = {}) = 0;
-  virtual void free(BlockId block) = 0;
+  virtual FreeResult free(BlockId block) = 0;
 
   // The block is used on another stream: its free waits for that stream. Allocators without streams ignore it.
   virtual void record_stream(BlockId /*block*/, uint32_t /*stream*/) {}

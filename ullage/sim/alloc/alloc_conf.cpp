@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "ullage/base/suggest.h"
+
 namespace ullage {
 
 namespace {
@@ -140,10 +142,12 @@ class Parser {
     const std::string name(peek());
     const auto row = std::find_if(std::begin(kKeys), std::end(kKeys), [&](const KeyRow& r) { return r.name == name; });
     if (row == std::end(kKeys)) {
-      std::string known;
-      for (const KeyRow& r : kKeys) known += (known.empty() ? "" : ", ") + std::string(r.name);
-      return fail(ErrorCode::invalid_argument, fmt::format("unknown allocator setting \"{}\"", name), {},
-                  "known: " + known);
+      std::vector<std::string> known;
+      for (const KeyRow& r : kKeys) known.emplace_back(r.name);
+      const std::string near = closest(name, known);
+      return fail(
+          ErrorCode::invalid_argument, fmt::format("unknown allocator setting \"{}\"", name), {},
+          near.empty() ? fmt::format("known: {}", fmt::join(known, ", ")) : fmt::format("did you mean \"{}\"?", near));
     }
     ++at_;
     UL_TRY_STATUS(expect(":", name));

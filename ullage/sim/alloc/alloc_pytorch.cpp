@@ -3,6 +3,7 @@
 #include "ullage/sim/alloc/alloc_pytorch.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "ullage/base/result.h"
 #include "ullage/sim/alloc/pytorch_sizes.h"
@@ -151,8 +152,8 @@ void PytorchAllocator::hand_out(Index found, const Request& request, BlockId id,
   if (conf_.max_split_size && block.size >= conf_.max_split_size->value) stats_.oversize_allocations.add(1);
 }
 
-void PytorchAllocator::free(BlockId id) {
-  if (id.index >= block_of_.size() || block_of_[id.index] == kNone) return;
+FreeResult PytorchAllocator::free(BlockId id) {
+  if (id.index >= block_of_.size() || block_of_[id.index] == kNone) return FreeResult::complete;
   const Index index = std::exchange(block_of_[id.index], kNone);
   Block& block = blocks_[index];
   const PoolSide side = lists_[block.list].side;
@@ -160,11 +161,15 @@ void PytorchAllocator::free(BlockId id) {
   stats_.allocations.subtract(side, 1);
   stats_.allocated.subtract(side, Bytes(block.size));
   if (conf_.max_split_size && block.size >= conf_.max_split_size->value) stats_.oversize_allocations.subtract(1);
-  if (!block.has_stream_uses) return complete_free(index);
+  if (!block.has_stream_uses) {
+    complete_free(index);
+    return FreeResult::complete;
+  }
   if (captures_ > 0)
     deferred_.push_back(index);
   else
     insert_events(index);
+  return FreeResult::pending;
 }
 
 void PytorchAllocator::complete_free(Index index) {

@@ -42,7 +42,7 @@ class PytorchAllocator final : public Allocator {
   explicit PytorchAllocator(const PytorchOptions& options);
 
   AllocResult alloc(BlockId id, Bytes requested, uint32_t stream = 0, PoolId pool = {}) override;
-  void free(BlockId id) override;
+  FreeResult free(BlockId id) override;
   void record_stream(BlockId id, uint32_t stream) override;
   void synchronize() override;
   void empty_cache() override;
