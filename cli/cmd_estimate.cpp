@@ -2,7 +2,9 @@
 #include <fstream>
 
 #include "cli/commands.h"
+#include "cli/output.h"
 #include "cli/recipe_flags.h"
+#include "ullage/report/build.h"
 #include "ullage/report/estimate_json.h"
 #include "ullage/report/events_text.h"
 
@@ -11,26 +13,21 @@ namespace {
 
 struct Options {
   std::shared_ptr<RecipeFlags> recipe;
-  bool json = false;
+  std::shared_ptr<OutputFlags> output;
   bool only_peak = false;
   std::string events;
 };
 
 Result<int> answer(const Options& options, Streams streams) {
-  UL_TRY(const Recipe recipe, recipe_of(*options.recipe));
-  Diagnostics notes;
-  UL_TRY(std::unique_ptr<Model> model, open_model(options.recipe->model, notes));
-  const GraphSource source = source_of(std::move(model));
   const bool more = !options.only_peak;
-  UL_TRY(Estimate e, estimate(source, recipe, {.bounds = more, .law = more, .levers = more}));
-  e.notes.merge(notes);
+  UL_TRY(const Estimate e, estimate_of(*options.recipe, {.bounds = more, .law = more, .levers = more}));
   if (!options.events.empty()) {
     std::ofstream file(options.events);
     file << events_text(e.run.timeline, e.graph);
     if (!file.flush()) return kCannotWrite;
   }
-  streams.out << estimate_json(e) << "\n";
-  return e.fits ? kAnswered : kNo;
+  const std::string json = options.output->json || options.output->file.ends_with(".json") ? estimate_json(e) : std::string();
+  return show(build_estimate(e, options.recipe->model), *options.output, streams, e.fits ? kAnswered : kNo, json);
 }
 
 }  // namespace
@@ -38,13 +35,15 @@ Result<int> answer(const Options& options, Streams streams) {
 Run setup_estimate(CLI::App& app) {
   auto options = std::make_shared<Options>();
   options->recipe = add_recipe_flags(app);
-  app.add_flag("--json", options->json, "print JSON")->group("How to show");
+  options->output = add_output_flags(app);
   app.add_flag("--only-peak", options->only_peak, "leave out bounds, the batch law and what to change")->group("How to show");
   app.add_option("--events", options->events, "write every allocation and free to a file")->group("Where to write");
-  return [options](Streams streams) {
-    const Result<int> code = answer(*options, streams);
-    return code ? *code : report_error(code.error(), streams);
-  };
+  app.footer(
+      "Examples:\n"
+      "  ullage estimate resnet50.onnx --batch 32 --optimizer adam --device rtx3090\n"
+      "  ullage estimate gpt2.onnx --batch 8 --seq 512 --precision amp-bf16 --optimizer adamw\n"
+      "  ullage estimate vgg16.onnx --mode infer --batch 64 --json");
+  return [options](Streams streams) { return exit_code(answer(*options, streams), streams); };
 }
 
 }  // namespace ullage::cli

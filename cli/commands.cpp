@@ -10,6 +10,11 @@ namespace {
 
 constexpr Command kCommands[] = {
     {"estimate", "what a step will take of the card, and for what", setup_estimate},
+    {"summary", "the per-layer table: shapes, parameters, FLOPs, what is kept for backward", setup_summary},
+    {"explain", "where a number comes from", setup_explain},
+    {"diff", "two models, or two recipes, side by side", setup_diff},
+    {"inspect", "what is in this file", setup_inspect},
+    {"list", "devices, formats, ops, rules, optimizers, options, assumptions", setup_list},
 };
 
 }  // namespace

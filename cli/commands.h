@@ -36,6 +36,11 @@ std::span<const Command> commands();
 // The whole program, testable: returns the exit code.
 int run(int argc, const char* const* argv, Streams streams);
 
+Run setup_diff(CLI::App& app);
 Run setup_estimate(CLI::App& app);
+Run setup_explain(CLI::App& app);
+Run setup_inspect(CLI::App& app);
+Run setup_list(CLI::App& app);
+Run setup_summary(CLI::App& app);
 
 }  // namespace ullage::cli

@@ -44,7 +44,24 @@ Result<Recipe> recipe_of(const RecipeFlags& flags) {
     if (!flags.values[i].empty()) UL_TRY_STATUS(set_option(recipe, recipe_options()[i].key, flags.values[i]));
   }
   for (const std::string& input : flags.inputs) UL_TRY_STATUS(set_option(recipe, "input", input));
+  for (const std::string& change : flags.changes) {
+    const size_t equals = change.find('=');
+    if (equals == change.npos) {
+      return fail(ErrorCode::invalid_argument, "expected KEY=VALUE, not \"" + change + "\"", "--with", "for example --with batch=64");
+    }
+    UL_TRY_STATUS(set_option(recipe, change.substr(0, equals), change.substr(equals + 1)));
+  }
   return recipe;
+}
+
+Result<Estimate> estimate_of(const RecipeFlags& flags, EstimateOptions options) {
+  UL_TRY(const Recipe recipe, recipe_of(flags));
+  Diagnostics notes;
+  UL_TRY(std::unique_ptr<Model> model, open_model(flags.model, notes));
+  Result<Estimate> answer = estimate(source_of(std::move(model)), recipe, options);
+  if (!answer) return tl::unexpected(std::move(answer.error()).at(flags.model));
+  answer->notes.merge(notes);
+  return answer;
 }
 
 GraphSource source_of(std::shared_ptr<Model> model) {
@@ -55,7 +72,9 @@ GraphSource source_of(std::shared_ptr<Model> model) {
   };
 }
 
-int report_error(const Error& error, Streams streams) {
+int exit_code(const Result<int>& answer, Streams streams) {
+  if (answer) return *answer;
+  const Error& error = answer.error();
   streams.err << "error: " << error.message << "\n";
   if (!error.where.empty()) streams.err << "  at " << error.where << "\n";
   if (!error.hint.empty()) streams.err << "  hint: " << error.hint << "\n";

@@ -16,6 +16,7 @@ struct RecipeFlags {
   std::vector<std::string> values;                // by option of recipe_options(); several --input are joined below
   std::vector<std::string> inputs;
   std::string recipe_file;
+  std::vector<std::string> changes;  // KEY=VALUE, applied last (diff --with)
 };
 
 // Adds MODEL, --recipe and one flag per recipe key.
@@ -24,7 +25,10 @@ Result<Recipe> recipe_of(const RecipeFlags& flags);
 // A model as the estimator wants it: a function from shapes to graphs.
 GraphSource source_of(std::shared_ptr<Model> model);
 
-// Prints an error as what, where, hint; returns the exit code.
-int report_error(const Error& error, Streams streams);
+// Opens the model and estimates it under the flags' recipe.
+Result<Estimate> estimate_of(const RecipeFlags& flags, EstimateOptions options);
+
+// The code itself; or, for an error, its message (what, where, hint) on stderr and the code that goes with it.
+int exit_code(const Result<int>& answer, Streams streams);
 
 }  // namespace ullage::cli
