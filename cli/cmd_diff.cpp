@@ -1,5 +1,6 @@
-#include <CLI/CLI.hpp>
 #include <cmath>
+
+#include <CLI/CLI.hpp>
 
 #include "cli/commands.h"
 #include "cli/output.h"
@@ -12,8 +13,8 @@ namespace {
 struct Options {
   std::shared_ptr<RecipeFlags> recipe;
   std::shared_ptr<OutputFlags> output;
-  std::string other;                  // a second model; empty: the same
-  std::vector<std::string> changes;   // key=value for the second
+  std::string other;                 // a second model; empty: the same
+  std::vector<std::string> changes;  // key=value for the second
   double fail_over = -1;
 };
 
@@ -35,9 +36,11 @@ Run setup_diff(CLI::App& app) {
   auto options = std::make_shared<Options>();
   options->recipe = add_recipe_flags(app);
   app.add_option("OTHER", options->other, "a second model; left out: the same model under --with");
-  app.add_option("--with", options->changes, "KEY=VALUE of the second run, such as precision=amp-bf16; may be repeated")->group("What to run");
+  app.add_option("--with", options->changes, "KEY=VALUE of the second run, such as precision=amp-bf16; may be repeated")
+      ->group("What to run");
   options->output = add_output_flags(app);
-  app.add_option("--fail-over", options->fail_over, "exit 1 when the device peak grows by more than this many percent")->group("How to show");
+  app.add_option("--fail-over", options->fail_over, "exit 1 when the device peak grows by more than this many percent")
+      ->group("How to show");
   app.footer(
       "Examples:\n"
       "  ullage diff resnet50.onnx vgg16.onnx --batch 16\n"

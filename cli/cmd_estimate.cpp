@@ -1,5 +1,6 @@
-#include <CLI/CLI.hpp>
 #include <fstream>
+
+#include <CLI/CLI.hpp>
 
 #include "cli/commands.h"
 #include "cli/output.h"
@@ -26,7 +27,8 @@ Result<int> answer(const Options& options, Streams streams) {
     file << events_text(e.run.timeline, e.graph);
     if (!file.flush()) return kCannotWrite;
   }
-  const std::string json = options.output->json || options.output->file.ends_with(".json") ? estimate_json(e) : std::string();
+  const std::string json =
+      options.output->json || options.output->file.ends_with(".json") ? estimate_json(e) : std::string();
   return show(build_estimate(e, options.recipe->model), *options.output, streams, e.fits ? kAnswered : kNo, json);
 }
 
@@ -36,7 +38,8 @@ Run setup_estimate(CLI::App& app) {
   auto options = std::make_shared<Options>();
   options->recipe = add_recipe_flags(app);
   options->output = add_output_flags(app);
-  app.add_flag("--only-peak", options->only_peak, "leave out bounds, the batch law and what to change")->group("How to show");
+  app.add_flag("--only-peak", options->only_peak, "leave out bounds, the batch law and what to change")
+      ->group("How to show");
   app.add_option("--events", options->events, "write every allocation and free to a file")->group("Where to write");
   app.footer(
       "Examples:\n"

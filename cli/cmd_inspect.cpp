@@ -18,7 +18,8 @@ Result<int> answer(const Options& options, Streams streams) {
   UL_TRY(const std::unique_ptr<Model> model, open_model(options.file, notes));
   Report report = build_inspect(*model);
   Notes odd{.title = "Noticed", .lines = {}};
-  for (const Diagnostic& d : notes.rows()) odd.lines.push_back(std::to_string(d.count) + " × " + d.kind + ": " + d.meaning);
+  for (const Diagnostic& d : notes.rows())
+    odd.lines.push_back(std::to_string(d.count) + " × " + d.kind + ": " + d.meaning);
   if (!odd.lines.empty()) report.blocks.emplace_back(std::move(odd));
   return show(report, *options.output, streams, kAnswered);
 }

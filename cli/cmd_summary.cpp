@@ -29,7 +29,9 @@ Run setup_summary(CLI::App& app) {
   options->recipe = add_recipe_flags(app);
   options->output = add_output_flags(app);
   app.add_flag("--by-module", options->by_module, "one row a module")->group("How to show");
-  app.add_option("--depth", options->summary.depth, "levels of module names")->check(CLI::Range(1, 64))->group("How to show");
+  app.add_option("--depth", options->summary.depth, "levels of module names")
+      ->check(CLI::Range(1, 64))
+      ->group("How to show");
   app.add_option("--top", options->summary.top, "only the rows with most of the peak")->group("How to show");
   app.footer(
       "Examples:\n"

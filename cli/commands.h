@@ -1,4 +1,5 @@
-// Commands: one source file each, one row in commands.cpp. A command parses nothing and prints to the streams it is given.
+// Commands: one source file each, one row in commands.cpp. A command parses nothing and prints to the streams it is
+// given.
 #pragma once
 
 #include <functional>
@@ -27,7 +28,7 @@ using Run = std::function<int(Streams)>;
 
 struct Command {
   std::string_view name;
-  std::string_view line;      // one line for help
+  std::string_view line;        // one line for help
   Run (*setup)(CLI::App& app);  // binds flags, returns what to run
 };
 

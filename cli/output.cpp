@@ -1,13 +1,13 @@
 #include "cli/output.h"
 
-#include <sys/ioctl.h>
-#include <unistd.h>
-
-#include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iostream>
+
+#include <CLI/CLI.hpp>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 namespace ullage::cli {
 namespace {
@@ -49,8 +49,12 @@ std::shared_ptr<OutputFlags> add_output_flags(CLI::App& app) {
   const std::string group = "How to show";
   app.add_flag("--json", flags->json, "JSON with exact integers")->group(group);
   app.add_flag("--csv", flags->csv, "the tables as CSV")->group(group);
-  app.add_option("--unit", flags->unit, "MiB, MB or plain bytes")->check(CLI::IsMember({"binary", "decimal", "exact"}))->group(group);
-  app.add_option("--color", flags->color, "colours (NO_COLOR is heeded)")->check(CLI::IsMember({"auto", "always", "never"}))->group(group);
+  app.add_option("--unit", flags->unit, "MiB, MB or plain bytes")
+      ->check(CLI::IsMember({"binary", "decimal", "exact"}))
+      ->group(group);
+  app.add_option("--color", flags->color, "colours (NO_COLOR is heeded)")
+      ->check(CLI::IsMember({"auto", "always", "never"}))
+      ->group(group);
   app.add_option("-o,--output", flags->file, "write to a file: .json, .csv or text")->group("Where to write");
   return flags;
 }

@@ -19,8 +19,8 @@ struct OutputFlags {
 
 std::shared_ptr<OutputFlags> add_output_flags(CLI::App& app);
 
-// Writes `report` (or `json` instead, where a command has a schema of its own) as the flags say; the exit code is `code` unless
-// writing failed.
+// Writes `report` (or `json` instead, where a command has a schema of its own) as the flags say; the exit code is
+// `code` unless writing failed.
 int show(const Report& report, const OutputFlags& flags, Streams streams, int code, const std::string& json = {});
 
 }  // namespace ullage::cli

@@ -1,7 +1,8 @@
 #include "cli/recipe_flags.h"
 
-#include <CLI/CLI.hpp>
 #include <fstream>
+
+#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 namespace ullage::cli {
@@ -10,9 +11,11 @@ namespace {
 // {"batch": 32, "optimizer": "adam"}: the keys of the flags.
 Status read_recipe_file(const std::string& path, Recipe& recipe) {
   std::ifstream file(path);
-  if (!file) return fail(ErrorCode::io, "cannot open the recipe", path, "a JSON object of flags, such as {\"batch\": 32}");
+  if (!file)
+    return fail(ErrorCode::io, "cannot open the recipe", path, "a JSON object of flags, such as {\"batch\": 32}");
   const nlohmann::json json = nlohmann::json::parse(file, nullptr, false);
-  if (!json.is_object()) return fail(ErrorCode::format, "a recipe is a JSON object", path, "for example {\"batch\": 32}");
+  if (!json.is_object())
+    return fail(ErrorCode::format, "a recipe is a JSON object", path, "for example {\"batch\": 32}");
   for (const auto& [key, value] : json.items()) {
     const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
     if (auto set = set_option(recipe, key, text); !set) return tl::unexpected(std::move(set.error()).at(path));
@@ -47,7 +50,8 @@ Result<Recipe> recipe_of(const RecipeFlags& flags) {
   for (const std::string& change : flags.changes) {
     const size_t equals = change.find('=');
     if (equals == change.npos) {
-      return fail(ErrorCode::invalid_argument, "expected KEY=VALUE, not \"" + change + "\"", "--with", "for example --with batch=64");
+      return fail(ErrorCode::invalid_argument, "expected KEY=VALUE, not \"" + change + "\"", "--with",
+                  "for example --with batch=64");
     }
     UL_TRY_STATUS(set_option(recipe, change.substr(0, equals), change.substr(equals + 1)));
   }

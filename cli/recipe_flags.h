@@ -13,7 +13,7 @@ namespace ullage::cli {
 
 struct RecipeFlags {
   std::string model;
-  std::vector<std::string> values;                // by option of recipe_options(); several --input are joined below
+  std::vector<std::string> values;  // by option of recipe_options(); several --input are joined below
   std::vector<std::string> inputs;
   std::string recipe_file;
   std::vector<std::string> changes;  // KEY=VALUE, applied last (diff --with)

@@ -59,7 +59,8 @@ void accumulate(Machine& m, Tensor& stored, Tensor incoming) {
   if (!in_place) stored = add(m, stored, incoming);
 }
 
-// accumulateGrad: steal the tensor when it is nobody else's and laid out like the parameter, else clone; add in place later.
+// accumulateGrad: steal the tensor when it is nobody else's and laid out like the parameter, else clone; add in place
+// later.
 void accumulate_grad(Machine& m, TensorImpl& variable, Tensor grad) {
   if (variable.grad) return;
   const auto same_layout = [&] {

@@ -1,5 +1,5 @@
-// Autograd: the nodes that forward rules record and the engine that runs them. Follows torch/csrc/autograd (2.15): engine.cpp,
-// input_buffer.cpp, accumulate_grad.h; rules with evidence in docs/autograd.md.
+// Autograd: the nodes that forward rules record and the engine that runs them. Follows torch/csrc/autograd (2.15):
+// engine.cpp, input_buffer.cpp, accumulate_grad.h; rules with evidence in docs/autograd.md.
 //
 //   forward:  y = relu(x)        records  GradNode{name "ReluBackward0", next [x's node], saved [y]}
 //   backward: the ready node with the largest sequence number runs first; parameter accumulators before all others;
@@ -31,11 +31,11 @@ struct GradNode {
   int refs = 0;
   Machine* machine = nullptr;
   uint64_t sequence = 0;
-  std::string_view name;       // PyTorch's: "MulBackward0"
-  uint32_t owner = 0;          // graph node whose forward recorded it
-  BackwardFn formula;          // empty for an accumulator
-  std::vector<Edge> next;      // one per differentiable input, in the op's order
-  std::vector<GradMeta> meta;  // of those inputs
+  std::string_view name;          // PyTorch's: "MulBackward0"
+  uint32_t owner = 0;             // graph node whose forward recorded it
+  BackwardFn formula;             // empty for an accumulator
+  std::vector<Edge> next;         // one per differentiable input, in the op's order
+  std::vector<GradMeta> meta;     // of those inputs
   std::vector<GradMeta> outputs;  // of the forward outputs: what an undefined gradient would look like
   std::vector<Tensor> saved;
   TensorImpl* variable = nullptr;  // accumulator only: the parameter
@@ -50,7 +50,8 @@ struct GradNode {
 };
 void release(GradNode* node);
 
-// What a formula sees. grad(i): gradient of forward output i, may be undefined; set(i, g): gradient of differentiable input i.
+// What a formula sees. grad(i): gradient of forward output i, may be undefined; set(i, g): gradient of differentiable
+// input i.
 class Backward {
  public:
   Backward(Machine& machine, GradNode& node, std::vector<Tensor>& grads)

@@ -50,6 +50,19 @@ bool is_channels_last(const Shape& sizes, const Strides& strides) {
   return fits(0) && ok;
 }
 
+MemoryFormat suggested_format(const Shape& sizes, const Strides& strides) {
+  const int rank = sizes.rank();
+  if ((rank != 4 && rank != 5) || strides[1] == 0) return MemoryFormat::contiguous;
+  int64_t least = 0;
+  for (int i = 0; i < rank; ++i) {
+    const int d = i == 0 ? 1 : i == rank - 1 ? 0 : rank - i;  // 1, innermost to outermost spatial dim, 0
+    if (sizes[d] == 0 || strides[d] < least) return MemoryFormat::contiguous;
+    if (d == 0 && least == strides[1]) return MemoryFormat::contiguous;  // N111: both formats, so the default
+    least = strides[d] * std::max<int64_t>(sizes[d], 1);
+  }
+  return MemoryFormat::channels_last;
+}
+
 bool is_non_overlapping_and_dense(const Shape& sizes, const Strides& strides) {
   if (is_contiguous(sizes, strides)) return true;
   std::array<int, kMaxRank> order{};
@@ -74,8 +87,8 @@ std::optional<Strides> view_strides(const Shape& sizes, const Strides& strides, 
     for (int d = 0; d < target.rank(); ++d) out.set(d, 1);
     return out;
   }
-  // Walks runs of input dims that lie contiguously in memory ("chunks") from the last dim on; the target's dims must fill each
-  // chunk exactly.
+  // Walks runs of input dims that lie contiguously in memory ("chunks") from the last dim on; the target's dims must
+  // fill each chunk exactly.
   int view_d = target.rank() - 1;
   int64_t chunk_stride = strides[-1];
   int64_t tensor_numel = 1;
@@ -109,7 +122,9 @@ Strides expand_strides(const Shape& sizes, const Strides& strides, const Shape& 
   return out;
 }
 
-Strides dense_strides(const Shape& sizes, const Strides& strides) { return dense_strides(sizes, std::span(&strides, 1)); }
+Strides dense_strides(const Shape& sizes, const Strides& strides) {
+  return dense_strides(sizes, std::span(&strides, 1));
+}
 
 Strides dense_strides(const Shape& sizes, std::span<const Strides> operands) {
   // 1: a comes after b in memory; -1: before; 0: cannot tell (a stride of 0 says nothing).

@@ -60,7 +60,8 @@ Tensor Machine::empty(const Shape& sizes, DType dtype, Category category) {
 }
 
 Tensor Machine::empty_like(const Tensor& like, std::optional<DType> dtype, Category category) {
-  const Strides strides = like.is_non_overlapping_and_dense() ? like.strides() : dense_strides(like.sizes(), like.strides());
+  const Strides strides =
+      like.is_non_overlapping_and_dense() ? like.strides() : dense_strides(like.sizes(), like.strides());
   return empty_strided(like.sizes(), strides, dtype.value_or(like.dtype()), category);
 }
 
@@ -124,8 +125,8 @@ void Machine::keep(const Tensor& t) {
 
 void Machine::record(std::string_view name, std::initializer_list<Tensor> inputs, std::initializer_list<Tensor> outputs,
                      std::initializer_list<Tensor> saved, BackwardFn formula) {
-  record(name, std::span<const Tensor>(inputs.begin(), inputs.size()), std::span<const Tensor>(outputs.begin(), outputs.size()),
-         std::vector<Tensor>(saved), std::move(formula));
+  record(name, std::span<const Tensor>(inputs.begin(), inputs.size()),
+         std::span<const Tensor>(outputs.begin(), outputs.size()), std::vector<Tensor>(saved), std::move(formula));
 }
 
 void Machine::record(std::string_view name, std::span<const Tensor> inputs, std::span<const Tensor> outputs,
@@ -133,7 +134,8 @@ void Machine::record(std::string_view name, std::span<const Tensor> inputs, std:
   if (!grad_enabled_ || std::ranges::none_of(inputs, [](const Tensor& t) { return t.requires_grad(); })) return;
   // A saved output is kept without its history, as SavedVariable does, so that a node does not own itself.
   for (Tensor& kept : saved) {
-    if (kept.defined() && std::ranges::any_of(outputs, [&](const Tensor& out) { return out.same(kept); })) kept = detach(kept);
+    if (kept.defined() && std::ranges::any_of(outputs, [&](const Tensor& out) { return out.same(kept); }))
+      kept = detach(kept);
   }
   if (recomputing_) {
     GradNode* node = recompute_finished() ? nullptr : recomputing_->nodes[recomputing_->filled++];
@@ -186,7 +188,9 @@ void Machine::exit_autocast() {
 }
 
 Tensor Machine::autocast_lower(const Tensor& x) {
-  if (!x.defined() || x.on_host() || !is_floating(x.dtype()) || x.dtype() == DType::f64 || x.dtype() == *options_.autocast) return x;
+  if (!x.defined() || x.on_host() || !is_floating(x.dtype()) || x.dtype() == DType::f64 ||
+      x.dtype() == *options_.autocast)
+    return x;
   // Only fp32 leaves that train are cached (autocast_mode.cpp, cached_cast), under no_grad too.
   const bool cached = x.dtype() == DType::f32 && x.is_parameter() && x.requires_grad();
   if (cached) {
@@ -211,9 +215,9 @@ void Machine::begin_recompute(CheckpointRegion* region) {
 
 void Machine::count_flops(int64_t flops) {
   NodeStats& node = stats(owner_);
-  int64_t& count = recomputing_                 ? node.recompute_flops
-                   : phase_ == Phase::backward  ? node.backward_flops
-                                                : node.forward_flops;
+  int64_t& count = recomputing_                ? node.recompute_flops
+                   : phase_ == Phase::backward ? node.backward_flops
+                                               : node.forward_flops;
   count = saturating_add(count, flops);
 }
 

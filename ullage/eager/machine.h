@@ -1,5 +1,5 @@
-// Machine: PyTorch's eager mode with the arithmetic left out. Rules call it as kernels call ATen: make tensors, record autograd
-// nodes, count FLOPs. What comes out is a StepProgram: every allocation and free, in eager order, labelled.
+// Machine: PyTorch's eager mode with the arithmetic left out. Rules call it as kernels call ATen: make tensors, record
+// autograd nodes, count FLOPs. What comes out is a StepProgram: every allocation and free, in eager order, labelled.
 //
 //   Machine m(program, options);
 //   Tensor y = m.empty_like(x);
@@ -23,28 +23,29 @@ namespace ullage::eager {
 class WorkspaceOracle;
 
 struct MachineOptions {
-  std::optional<DType> autocast;    // f16 or bf16 inside torch.autocast("cuda")
-  bool allow_tf32 = true;           // torch.backends.cudnn.allow_tf32, on by default; matmul.allow_tf32 does not change bytes
-  bool cudnn = true;                // torch.backends.cudnn.enabled
-  bool channels_last = false;       // model and input were moved to torch.channels_last
-  int compute_capability = 80;      // 10 * major + minor of the card
+  std::optional<DType> autocast;  // f16 or bf16 inside torch.autocast("cuda")
+  bool allow_tf32 = true;  // torch.backends.cudnn.allow_tf32, on by default; matmul.allow_tf32 does not change bytes
+  bool cudnn = true;       // torch.backends.cudnn.enabled
+  bool channels_last = false;   // model and input were moved to torch.channels_last
+  int compute_capability = 80;  // 10 * major + minor of the card
   int sm_count = 108;
-  bool keep_blas_workspace = false; // before 2.15 a (handle, stream) kept its cuBLAS workspace; 2.15 returns it after each call
+  bool keep_blas_workspace =
+      false;  // before 2.15 a (handle, stream) kept its cuBLAS workspace; 2.15 returns it after each call
   const WorkspaceOracle* workspace = nullptr;  // null: workspaces are 0
 };
 
 // What happened on behalf of one graph node.
 struct NodeStats {
-  int64_t forward_flops = 0;   // a multiply-add is 2
+  int64_t forward_flops = 0;  // a multiply-add is 2
   int64_t backward_flops = 0;
   int64_t recompute_flops = 0;
-  Bytes saved;                 // storages first kept by this node's autograd record, not counting what was resident anyway
-  Bytes output;                // requested by its outputs
-  Bytes workspace;             // largest at one time
+  Bytes saved;      // storages first kept by this node's autograd record, not counting what was resident anyway
+  Bytes output;     // requested by its outputs
+  Bytes workspace;  // largest at one time
 };
 
-// A stretch of forward whose saved tensors are dropped and made again in backward (torch.utils.checkpoint, non-reentrant).
-// Owned by its nodes together; what it keeps alive (the region's inputs) goes with the last of them.
+// A stretch of forward whose saved tensors are dropped and made again in backward (torch.utils.checkpoint,
+// non-reentrant). Owned by its nodes together; what it keeps alive (the region's inputs) goes with the last of them.
 struct CheckpointRegion {
   std::vector<GradNode*> nodes;     // recorded in forward, in order; null once the node is gone
   std::vector<Tensor> inputs;       // kept for the recomputation
@@ -69,7 +70,8 @@ class Machine {
 
   // ---- tensors ----
   Tensor empty(const Shape& sizes, DType dtype, Category category = Category::temporaries);
-  Tensor empty_strided(const Shape& sizes, const Strides& strides, DType dtype, Category category = Category::temporaries);
+  Tensor empty_strided(const Shape& sizes, const Strides& strides, DType dtype,
+                       Category category = Category::temporaries);
   // Keeps the strides of a dense tensor (torch.preserve_format), otherwise contiguous.
   Tensor empty_like(const Tensor& like, std::optional<DType> dtype = {}, Category category = Category::temporaries);
   // Raw device memory for the duration of a handle.
@@ -87,12 +89,13 @@ class Machine {
   bool grad_enabled() const { return grad_enabled_; }
   void set_grad_enabled(bool on) { grad_enabled_ = on; }
   bool records(std::initializer_list<const Tensor*> inputs) const;
-  // Records one node when grad mode is on and one of `inputs` (the op's differentiable inputs, in its order; undefined allowed)
-  // requires grad. `saved` is what backward keeps: trim it by needs_grad() as autograd's guards do. Sets the outputs' history.
+  // Records one node when grad mode is on and one of `inputs` (the op's differentiable inputs, in its order; undefined
+  // allowed) requires grad. `saved` is what backward keeps: trim it by needs_grad() as autograd's guards do. Sets the
+  // outputs' history.
   void record(std::string_view name, std::initializer_list<Tensor> inputs, std::initializer_list<Tensor> outputs,
               std::initializer_list<Tensor> saved, BackwardFn formula);
-  void record(std::string_view name, std::span<const Tensor> inputs, std::span<const Tensor> outputs, std::vector<Tensor> saved,
-              BackwardFn formula);
+  void record(std::string_view name, std::span<const Tensor> inputs, std::span<const Tensor> outputs,
+              std::vector<Tensor> saved, BackwardFn formula);
 
   // ---- autocast ----
   std::optional<DType> autocast() const { return autocast_active_ ? options_.autocast : std::nullopt; }

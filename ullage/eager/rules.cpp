@@ -11,9 +11,9 @@ using Table = std::vector<const RuleRow*>;
 
 Table gather_rules() {
   Table rows;
-  for (const auto family : {activation_rules(), attention_rules(), convolution_rules(), creation_rules(), index_rules(), loss_rules(),
-                            matmul_rules(), norm_rules(), pointwise_rules(), pooling_rules(), random_rules(), recurrent_rules(),
-                            reduction_rules(), resize_rules(), shape_rules()}) {
+  for (const auto family : {activation_rules(), attention_rules(), convolution_rules(), creation_rules(), index_rules(),
+                            loss_rules(), matmul_rules(), norm_rules(), pointwise_rules(), pooling_rules(),
+                            random_rules(), recurrent_rules(), reduction_rules(), resize_rules(), shape_rules()}) {
     for (const RuleRow& row : family) rows.push_back(&row);
   }
   std::ranges::sort(rows, {}, &RuleRow::op);

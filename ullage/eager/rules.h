@@ -1,6 +1,7 @@
-// Rules: how each op of the vocabulary (ir/op_table.h) behaves in eager mode. A rule is the op's C++ function with the arithmetic left
-// out: it makes the temporaries and results that PyTorch makes, in the same order, records what backward keeps and how it runs, and
-// counts FLOPs. Rules live in ops/<family>.cpp as rows of one table each; a new op is one row.
+// Rules: how each op of the vocabulary (ir/op_table.h) behaves in eager mode. A rule is the op's C++ function with the
+// arithmetic left out: it makes the temporaries and results that PyTorch makes, in the same order, records what
+// backward keeps and how it runs, and counts FLOPs. Rules live in ops/<family>.cpp as rows of one table each; a new op
+// is one row.
 //
 //   void silu(Call& c) {
 //     const Tensor& x = c.in[0];
@@ -10,7 +11,8 @@
 //   }
 //   {"silu", silu, Autocast::none, "derivatives.yaml: silu; saved_tensors.csv"}
 //
-// Rules know nothing of recipes: autocast happens before a rule is called, checkpointing and in-place choices around it.
+// Rules know nothing of recipes: autocast happens before a rule is called, checkpointing and in-place choices around
+// it.
 #pragma once
 
 #include <span>
@@ -25,11 +27,11 @@ namespace ullage::eager {
 
 // What torch.autocast("cuda") does with an op's floating inputs (autocast_mode.h, 2.15; autograd.md 9.1).
 enum class Autocast : uint8_t {
-  none,        // runs in whatever arrives
-  lower,       // cast to the autocast dtype
-  fp32,        // cast to float32
-  fp32_result, // dtype=float32 is passed when the caller gave none (softmax, sum, …): the rule asks Call::result_dtype
-  promote,     // cast to the widest of the inputs
+  none,         // runs in whatever arrives
+  lower,        // cast to the autocast dtype
+  fp32,         // cast to float32
+  fp32_result,  // dtype=float32 is passed when the caller gave none (softmax, sum, …): the rule asks Call::result_dtype
+  promote,      // cast to the widest of the inputs
 };
 
 struct Call {
@@ -49,17 +51,17 @@ struct Call {
 using RuleFn = void (*)(Call&);
 
 struct RuleRow {
-  std::string_view op;       // a name of ir/op_table
+  std::string_view op;  // a name of ir/op_table
   RuleFn forward;
   Autocast autocast;
-  std::string_view source;   // where the rule comes from; what `explain` and `list rules` print
+  std::string_view source;  // where the rule comes from; what `explain` and `list rules` print
 };
 
-std::span<const RuleRow* const> all_rules();        // sorted by op
+std::span<const RuleRow* const> all_rules();    // sorted by op
 const RuleRow* find_rule(std::string_view op);  // "relu_" finds "relu"; null when there is none
 
-// Runs one graph node as eager mode would: autocast, rule, in-place. An op without a rule allocates its outputs, keeps its inputs for
-// backward, returns gradients of their sizes, and is counted as "unknown_op".
+// Runs one graph node as eager mode would: autocast, rule, in-place. An op without a rule allocates its outputs, keeps
+// its inputs for backward, returns gradients of their sizes, and is counted as "unknown_op".
 std::vector<Tensor> run_op(Machine& m, const Graph& graph, NodeId node, std::vector<Tensor> inputs);
 
 // One table per family, in ops/.

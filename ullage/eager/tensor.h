@@ -1,6 +1,7 @@
-// Tensor: what PyTorch's at::Tensor is, without the data: a counted handle on (dtype, sizes, strides, storage, autograd history).
-// Memory belongs to storages; when the last handle that shares a storage goes, the storage's block is freed at that very moment, as in
-// eager mode. So a rule written with ordinary local variables frees its temporaries where the C++ of PyTorch does.
+// Tensor: what PyTorch's at::Tensor is, without the data: a counted handle on (dtype, sizes, strides, storage, autograd
+// history). Memory belongs to storages; when the last handle that shares a storage goes, the storage's block is freed
+// at that very moment, as in eager mode. So a rule written with ordinary local variables frees its temporaries where
+// the C++ of PyTorch does.
 //
 //   Tensor y = m.empty_like(x);          // an alloc event
 //   Tensor v = view_of(y, {64, 256});    // no event: shares y's storage
@@ -53,7 +54,7 @@ class Counted {
 struct Storage {
   int refs = 0;
   Machine* machine = nullptr;
-  BlockId block;   // none for 0 bytes and for host memory
+  BlockId block;  // none for 0 bytes and for host memory
   Bytes bytes;
   bool saved = false;  // autograd has kept it
 };
@@ -71,13 +72,13 @@ struct TensorImpl {
   int refs = 0;
   DType dtype = DType::f32;
   bool requires_grad = false;
-  bool is_parameter = false;   // a leaf whose gradient accumulates in .grad
-  bool on_host = false;        // a Python number or CPU tensor: takes no part in the device's memory
+  bool is_parameter = false;  // a leaf whose gradient accumulates in .grad
+  bool on_host = false;       // a Python number or CPU tensor: takes no part in the device's memory
   Shape sizes;
   Strides strides;
   Counted<Storage> storage;
-  Edge history;                // grad_fn and output number; for a leaf parameter its accumulator
-  Counted<TensorImpl> grad;    // parameters only
+  Edge history;              // grad_fn and output number; for a leaf parameter its accumulator
+  Counted<TensorImpl> grad;  // parameters only
 };
 void release(TensorImpl* impl);
 

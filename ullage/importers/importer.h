@@ -1,5 +1,6 @@
-// An importer turns one file format into Graphs: it recognises (cheap), opens (reads structure, never payloads), and instantiates the
-// graph at the shapes a recipe asks for, as often as asked. Adding a format is one importer and one line in registry.cpp.
+// An importer turns one file format into Graphs: it recognises (cheap), opens (reads structure, never payloads), and
+// instantiates the graph at the shapes a recipe asks for, as often as asked. Adding a format is one importer and one
+// line in registry.cpp.
 //
 //   UL_TRY(auto model, open_model("resnet50.onnx", notes));
 //   UL_TRY(Graph graph, model->graph({.batch = 32}, notes));
@@ -44,7 +45,8 @@ class Model {
   virtual ~Model() = default;
   virtual std::string_view format() const = 0;
   virtual const std::string& name() const = 0;
-  // Const and repeatable: `fit` calls it for many batches. Refuses (unsupported, with the node and reason) a batch that cannot be had.
+  // Const and repeatable: `fit` calls it for many batches. Refuses (unsupported, with the node and reason) a batch that
+  // cannot be had.
   virtual Result<Graph> graph(const Bindings& bindings, Diagnostics& notes) const = 0;
   virtual std::vector<InspectSection> inspect() const = 0;
 };

@@ -93,8 +93,8 @@ constexpr OpRow kRows[] = {
     {"glu", activation, "self", "dim", ""},
     {"grid_sampler", resize, "input, grid", "interpolation_mode, padding_mode, align_corners", ""},
     {"group_norm", norm, "input, weight?, bias?", "num_groups, eps", ""},
-    {"gru", recurrent, "input, hx?, params…", "hidden_size, num_layers, bidirectional, has_biases, batch_first, train, dropout",
-     "outputs: output, hy"},
+    {"gru", recurrent, "input, hx?, params…",
+     "hidden_size, num_layers, bidirectional, has_biases, batch_first, train, dropout", "outputs: output, hy"},
     {"gt", pointwise, "self, other?", "other", ""},
     {"hardshrink", activation, "self", "lambd", ""},
     {"hardsigmoid", activation, "self", "", ""},
@@ -106,7 +106,8 @@ constexpr OpRow kRows[] = {
     {"index_put", index, "self, values, indices…", "accumulate", ""},
     {"index_select", index, "self, index", "dim", ""},
     {"instance_norm", norm, "input, weight?, bias?", "eps", ""},
-    {"interpolate", resize, "input", "mode, align_corners, scale_factor", "output shape says the size; mode nearest, linear, bilinear, bicubic, trilinear, area"},
+    {"interpolate", resize, "input", "mode, align_corners, scale_factor",
+     "output shape says the size; mode nearest, linear, bilinear, bicubic, trilinear, area"},
     {"isfinite", pointwise, "self", "", ""},
     {"isinf", pointwise, "self", "", ""},
     {"isnan", pointwise, "self", "", ""},
@@ -131,7 +132,8 @@ constexpr OpRow kRows[] = {
     {"masked_fill", pointwise, "self, mask", "value", ""},
     {"matmul", matmul, "self, other", "", ""},
     {"max_pool1d", pooling, "self", "kernel_size, stride, padding, dilation, ceil_mode", ""},
-    {"max_pool2d", pooling, "self", "kernel_size, stride, padding, dilation, ceil_mode", "second output: int64 indices, if asked"},
+    {"max_pool2d", pooling, "self", "kernel_size, stride, padding, dilation, ceil_mode",
+     "second output: int64 indices, if asked"},
     {"max_pool3d", pooling, "self", "kernel_size, stride, padding, dilation, ceil_mode", ""},
     {"max_unpool2d", pooling, "self, indices", "output_size", ""},
     {"maximum", pointwise, "self, other", "", ""},
@@ -161,13 +163,14 @@ constexpr OpRow kRows[] = {
     {"replication_pad", shape, "self", "pad", ""},
     {"reshape", shape, "self", "shape", "a view when strides allow, else a copy"},
     {"rms_norm", norm, "input, weight?", "normalized_shape, eps", ""},
-    {"rnn", recurrent, "input, hx?, params…", "hidden_size, num_layers, bidirectional, has_biases, batch_first, train, dropout",
-     "outputs: output, hy"},
+    {"rnn", recurrent, "input, hx?, params…",
+     "hidden_size, num_layers, bidirectional, has_biases, batch_first, train, dropout", "outputs: output, hy"},
     {"roi_align", pooling, "input, rois", "output_size, spatial_scale", ""},
     {"roll", shape, "self", "shifts, dims", ""},
     {"round", pointwise, "self", "", ""},
     {"rsqrt", pointwise, "self", "", ""},
-    {"scaled_dot_product_attention", attention, "query, key, value, attn_mask?", "dropout_p, is_causal, enable_gqa, scale", ""},
+    {"scaled_dot_product_attention", attention, "query, key, value, attn_mask?",
+     "dropout_p, is_causal, enable_gqa, scale", ""},
     {"scatter", index, "self, index, src?", "dim, value, reduce", ""},
     {"scatter_add", index, "self, index, src", "dim", ""},
     {"select", shape, "self", "dim, index", ""},
@@ -207,8 +210,9 @@ constexpr OpRow kRows[] = {
     {"where", pointwise, "condition, self?, other?", "self, other", ""},
 };
 
-constexpr std::string_view kFamilies[] = {"convolution", "matmul", "norm", "attention", "pointwise", "activation", "pooling", "reduction",
-                                          "shape", "index", "recurrent", "loss", "random", "creation", "resize"};
+constexpr std::string_view kFamilies[] = {"convolution", "matmul",  "norm",      "attention", "pointwise",
+                                          "activation",  "pooling", "reduction", "shape",     "index",
+                                          "recurrent",   "loss",    "random",    "creation",  "resize"};
 
 static_assert(std::ranges::is_sorted(kRows, {}, &OpRow::name), "find_op searches by halving");
 

@@ -19,8 +19,8 @@ Report build_estimate(const Estimate& estimate, std::string_view command_line);
 enum class SummaryForm : uint8_t { flat, modules };
 struct SummaryOptions {
   SummaryForm form = SummaryForm::flat;
-  int depth = 2;      // modules: how many levels of the path
-  size_t top = 0;     // rows with the largest share of the peak; 0: all, in order
+  int depth = 2;   // modules: how many levels of the path
+  size_t top = 0;  // rows with the largest share of the peak; 0: all, in order
 };
 // The per-layer table, and the textbook sum of feature maps next to what PyTorch keeps.
 Report build_summary(const Estimate& estimate, const SummaryOptions& options);

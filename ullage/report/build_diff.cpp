@@ -1,6 +1,6 @@
-#include <fmt/format.h>
-
 #include <algorithm>
+
+#include <fmt/format.h>
 
 #include "ullage/report/build.h"
 
@@ -15,7 +15,8 @@ Bytes bytes_in(const Estimate& e, Category category) {
 std::vector<Cell> row_of(std::string name, Bytes before, Bytes after) {
   std::string change = before == after ? "=" : before.value == 0 ? "new" : after.value == 0 ? "gone" : std::string();
   if (change.empty()) {
-    change = fmt::format("{:+.1f} %", 100.0 * static_cast<double>((after - before).value) / static_cast<double>(before.value));
+    change = fmt::format("{:+.1f} %",
+                         100.0 * static_cast<double>((after - before).value) / static_cast<double>(before.value));
   }
   return {cell(std::move(name)), cell(before), cell(after), delta_cell(after - before), cell(std::move(change))};
 }
@@ -24,7 +25,8 @@ std::vector<Cell> row_of(std::string name, Bytes before, Bytes after) {
 
 DiffReport build_diff(const Estimate& before, const Estimate& after) {
   DiffReport out;
-  out.report.title = before.model.name == after.model.name ? before.model.name : before.model.name + " → " + after.model.name;
+  out.report.title =
+      before.model.name == after.model.name ? before.model.name : before.model.name + " → " + after.model.name;
   std::vector<std::string> changed;
   const auto old_options = options_of(before.recipe);
   for (const auto& [key, value] : options_of(after.recipe)) {
@@ -32,7 +34,10 @@ DiffReport build_diff(const Estimate& before, const Estimate& after) {
     const std::string was = old == old_options.end() ? "(default)" : old->second;
     if (was != value) changed.push_back(fmt::format("{}: {} → {}", key, was, value));
   }
-  Table parts{.key = "breakdown", .columns = {{"category"}, {"before"}, {"after"}, {"change"}, {"relative"}}, .rows = {}, .total = true};
+  Table parts{.key = "breakdown",
+              .columns = {{"category"}, {"before"}, {"after"}, {"change"}, {"relative"}},
+              .rows = {},
+              .total = true};
   for (size_t i = 0; i < kCategoryCount; ++i) {
     const auto category = static_cast<Category>(i);
     const Bytes was = bytes_in(before, category);

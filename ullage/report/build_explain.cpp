@@ -1,7 +1,7 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
+
+#include <fmt/format.h>
 
 #include "ullage/base/suggest.h"
 #include "ullage/eager/rules.h"
@@ -33,8 +33,11 @@ std::string layer_name(const Estimate& e, uint32_t node) {
 // Blocks alive at the allocated peak that `chosen` takes, merged by owner, size and category; largest first.
 template <class Chosen>
 Table blocks_at_peak(const Estimate& e, Chosen chosen) {
-  Table table{.key = "blocks", .title = "Alive at the allocated peak",
-              .columns = {{"layer", true}, {"category"}, {"phase"}, {"requested"}, {"blocks"}, {"allocated"}}, .rows = {}, .total = true};
+  Table table{.key = "blocks",
+              .title = "Alive at the allocated peak",
+              .columns = {{"layer", true}, {"category"}, {"phase"}, {"requested"}, {"blocks"}, {"allocated"}},
+              .rows = {},
+              .total = true};
   if (e.run.timeline.event_count() == 0) return table;
   struct Sum {
     int64_t count = 0;
@@ -57,8 +60,9 @@ Table blocks_at_peak(const Estimate& e, Chosen chosen) {
   std::ranges::stable_sort(ordered, std::greater{}, [](const auto& item) { return item.second.allocated; });
   for (const auto& [key, sum] : ordered) {
     const auto& [node, category, phase, requested] = key;
-    table.rows.push_back({cell(layer_name(e, node)), cell(std::string(category_name(category))), cell(std::string(phase_name(phase))),
-                          cell(Bytes(requested)), count_cell(sum.count), cell(sum.allocated)});
+    table.rows.push_back({cell(layer_name(e, node)), cell(std::string(category_name(category))),
+                          cell(std::string(phase_name(phase))), cell(Bytes(requested)), count_cell(sum.count),
+                          cell(sum.allocated)});
   }
   table.rows.push_back({cell("total"), cell(""), cell(""), cell(""), count_cell(count), cell(total)});
   return table;
@@ -93,18 +97,21 @@ std::string_view meaning_of(Category category) {
 
 Report explain_layers(const Estimate& e, std::string_view name, const std::vector<uint32_t>& nodes) {
   Report report{.title = std::string(name), .blocks = {}};
-  Table table{.key = "layers", .columns = {{"layer", true}, {"op"}, {"output"}, {"output bytes"}, {"kept"}, {"FLOPs"}, {"parameters"}}};
+  Table table{.key = "layers",
+              .columns = {{"layer", true}, {"op"}, {"output"}, {"output bytes"}, {"kept"}, {"FLOPs"}, {"parameters"}}};
   std::vector<std::string> sources;
   for (const uint32_t n : nodes) {
     const LayerRow& row = e.layers[n - 1];
-    table.rows.push_back({cell(row.name), cell(row.op), cell(row.output_shape.to_string()), cell(row.output_bytes), cell(row.saved_bytes),
-                          scaled_cell(row.flops.forward), count_cell(row.parameters)});
+    table.rows.push_back({cell(row.name), cell(row.op), cell(row.output_shape.to_string()), cell(row.output_bytes),
+                          cell(row.saved_bytes), scaled_cell(row.flops.forward), count_cell(row.parameters)});
     const eager::RuleRow* rule = eager::find_rule(row.op);
-    std::string text = fmt::format("{}: {}", row.op, rule ? std::string(rule->source) : "no rule; outputs and inputs are counted");
+    std::string text =
+        fmt::format("{}: {}", row.op, rule ? std::string(rule->source) : "no rule; outputs and inputs are counted");
     if (std::ranges::find(sources, text) == sources.end()) sources.push_back(std::move(text));
   }
   report.blocks.emplace_back(std::move(table));
-  report.blocks.emplace_back(blocks_at_peak(e, [&](const BlockLabel& label) { return std::ranges::find(nodes, label.node) != nodes.end(); }));
+  report.blocks.emplace_back(
+      blocks_at_peak(e, [&](const BlockLabel& label) { return std::ranges::find(nodes, label.node) != nodes.end(); }));
   report.blocks.emplace_back(Notes{"Rules and their sources", std::move(sources)});
   return report;
 }
@@ -127,9 +134,12 @@ Result<Report> build_explain(const Estimate& e, std::string_view name) {
     const auto counter = static_cast<Counter>(i);
     Report report{.title = std::string(name), .blocks = {}};
     report.blocks.emplace_back(Notes{{}, {std::string(meaning_of(counter))}});
-    Table marks{.key = "marks", .title = "At each mark", .columns = {{"mark"}, {"step"}, {"now"}, {"peak since the mark before"}}};
+    Table marks{.key = "marks",
+                .title = "At each mark",
+                .columns = {{"mark"}, {"step"}, {"now"}, {"peak since the mark before"}}};
     for (const TimelineMark& mark : e.run.timeline.marks()) {
-      marks.rows.push_back({cell(mark.name), count_cell(mark.step), cell(mark.values.at(counter)), cell(mark.peaks.at(counter))});
+      marks.rows.push_back(
+          {cell(mark.name), count_cell(mark.step), cell(mark.values.at(counter)), cell(mark.peaks.at(counter))});
     }
     report.blocks.emplace_back(std::move(marks));
     return report;
@@ -137,7 +147,8 @@ Result<Report> build_explain(const Estimate& e, std::string_view name) {
   std::vector<uint32_t> nodes;
   std::vector<std::string> names;
   for (const LayerRow& row : e.layers) {
-    const bool inside = row.module == name || (row.module.size() > name.size() && row.module.starts_with(name) && row.module[name.size()] == '.');
+    const bool inside = row.module == name || (row.module.size() > name.size() && row.module.starts_with(name) &&
+                                               row.module[name.size()] == '.');
     const std::string_view file_name = e.graph.nodes[NodeId{row.node}].name;
     if (row.name == name || row.op == name || inside || file_name == name) nodes.push_back(row.node);
     names.push_back(row.name);
@@ -151,8 +162,9 @@ Result<Report> build_explain(const Estimate& e, std::string_view name) {
   if (!nodes.empty()) return explain_layers(e, name, nodes);
   const std::string near = closest(name, names);
   return fail(ErrorCode::invalid_argument, fmt::format("nothing here is called \"{}\"", name), "NAME",
-              near.empty() ? "a category (activations), a counter (reserved), a module, an op or a tensor; see ullage summary"
-                           : fmt::format("did you mean {}?", near));
+              near.empty()
+                  ? "a category (activations), a counter (reserved), a module, an op or a tensor; see ullage summary"
+                  : fmt::format("did you mean {}?", near));
 }
 
 }  // namespace ullage

@@ -1,6 +1,6 @@
-#include <fmt/format.h>
-
 #include <algorithm>
+
+#include <fmt/format.h>
 
 #include "ullage/base/suggest.h"
 #include "ullage/eager/rules.h"
@@ -13,10 +13,14 @@ namespace ullage {
 namespace {
 
 Table devices() {
-  Table table{.key = "devices", .columns = {{"id"}, {"name", true}, {"usable"}, {"context low"}, {"context high"}, {"capability"}, {"source", true}}};
+  Table table{
+      .key = "devices",
+      .columns = {
+          {"id"}, {"name", true}, {"usable"}, {"context low"}, {"context high"}, {"capability"}, {"source", true}}};
   for (const Device& d : all_devices()) {
     table.rows.push_back({cell(d.id), cell(d.name), cell(d.usable), cell(d.context.low), cell(d.context.high),
-                          cell(fmt::format("{}.{}", d.compute_capability.major, d.compute_capability.minor)), cell(d.source)});
+                          cell(fmt::format("{}.{}", d.compute_capability.major, d.compute_capability.minor)),
+                          cell(d.source)});
   }
   return table;
 }
@@ -24,7 +28,8 @@ Table devices() {
 Table formats() {
   Table table{.key = "formats", .columns = {{"format"}, {"extensions"}, {"what it is", true}}};
   for (const Importer& i : importers()) {
-    table.rows.push_back({cell(std::string(i.format)), cell(std::string(i.extensions)), cell(std::string(i.description))});
+    table.rows.push_back(
+        {cell(std::string(i.format)), cell(std::string(i.extensions)), cell(std::string(i.description))});
   }
   return table;
 }
@@ -32,8 +37,9 @@ Table formats() {
 Table ops() {
   Table table{.key = "ops", .columns = {{"op"}, {"family"}, {"rule"}, {"inputs", true}, {"note", true}}};
   for (const OpRow& row : op_table()) {
-    table.rows.push_back({cell(std::string(row.name)), cell(std::string(name_of(row.family))), cell(eager::find_rule(row.name) ? "yes" : "no"),
-                          cell(std::string(row.inputs)), cell(std::string(row.note))});
+    table.rows.push_back({cell(std::string(row.name)), cell(std::string(name_of(row.family))),
+                          cell(eager::find_rule(row.name) ? "yes" : "no"), cell(std::string(row.inputs)),
+                          cell(std::string(row.note))});
   }
   return table;
 }
@@ -42,7 +48,8 @@ Table rules() {
   constexpr std::string_view kAutocast[] = {"as it arrives", "lower", "float32", "float32 result", "widest"};
   Table table{.key = "rules", .columns = {{"op"}, {"under autocast"}, {"source", true}}};
   for (const eager::RuleRow* row : eager::all_rules()) {
-    table.rows.push_back({cell(std::string(row->op)), cell(std::string(kAutocast[static_cast<size_t>(row->autocast)])), cell(std::string(row->source))});
+    table.rows.push_back({cell(std::string(row->op)), cell(std::string(kAutocast[static_cast<size_t>(row->autocast)])),
+                          cell(std::string(row->source))});
   }
   return table;
 }
@@ -50,8 +57,9 @@ Table rules() {
 Table optimizers() {
   Table table{.key = "optimizers", .columns = {{"optimizer"}, {"states"}, {"default"}, {"fused"}, {"source", true}}};
   for (const OptimizerRow& row : optimizer_table()) {
-    table.rows.push_back({cell(std::string(row.name)), count_cell(row.states), cell(row.foreach_by_default ? "foreach" : "forloop"),
-                          cell(row.has_fused ? "yes" : "no"), cell(std::string(row.source))});
+    table.rows.push_back({cell(std::string(row.name)), count_cell(row.states),
+                          cell(row.foreach_by_default ? "foreach" : "forloop"), cell(row.has_fused ? "yes" : "no"),
+                          cell(std::string(row.source))});
   }
   return table;
 }
@@ -59,7 +67,8 @@ Table optimizers() {
 Table options() {
   Table table{.key = "options", .columns = {{"flag"}, {"values", true}, {"meaning", true}}};
   for (const OptionHelp& option : recipe_options()) {
-    table.rows.push_back({cell("--" + std::string(option.key)), cell(std::string(option.values)), cell(std::string(option.meaning))});
+    table.rows.push_back(
+        {cell("--" + std::string(option.key)), cell(std::string(option.values)), cell(std::string(option.meaning))});
   }
   return table;
 }

@@ -1,7 +1,7 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
+
+#include <fmt/format.h>
 
 #include "ullage/ir/op_table.h"
 #include "ullage/report/build.h"
@@ -82,19 +82,29 @@ FeatureMaps textbook_feature_maps(const Graph& graph) {
     const OpRow* row = find_op(node.op);
     if (!row || node.outputs.empty()) continue;
     // Global pooling that changes nothing (VGG's adaptive pool at 224) adds no map.
-    const bool same = row->family == OpFamily::pooling && graph.values[node.inputs[0]].shape == graph.values[node.outputs[0]].shape;
-    if (row->family == OpFamily::convolution || (row->family == OpFamily::pooling && !same) || row->name == "linear") count(node.outputs[0]);
+    const bool same =
+        row->family == OpFamily::pooling && graph.values[node.inputs[0]].shape == graph.values[node.outputs[0]].shape;
+    if (row->family == OpFamily::convolution || (row->family == OpFamily::pooling && !same) || row->name == "linear")
+      count(node.outputs[0]);
   }
   return maps;
 }
 
 Report build_summary(const Estimate& e, const SummaryOptions& options) {
-  Report report{.title = fmt::format("{} · {} parameters · {} MACs forward", e.model.name, format_count(e.model.parameters),
-                                     format_scaled(e.flops.forward / 2)),
+  Report report{.title = fmt::format("{} · {} parameters · {} MACs forward", e.model.name,
+                                     format_count(e.model.parameters), format_scaled(e.flops.forward / 2)),
                 .blocks = {}};
   Table table{.key = "layers",
-              .columns = {{"layer", true}, {"op", true}, {"output", true}, {"parameters"}, {"MACs"}, {"FLOPs"}, {"output bytes"}, {"kept"},
-                          {"at peak"}, {"share"}},
+              .columns = {{"layer", true},
+                          {"op", true},
+                          {"output", true},
+                          {"parameters"},
+                          {"MACs"},
+                          {"FLOPs"},
+                          {"output bytes"},
+                          {"kept"},
+                          {"at peak"},
+                          {"share"}},
               .rows = {},
               .total = true};
   std::vector<SummaryRow> rows = rows_of(e, options);
@@ -124,14 +134,18 @@ Report build_summary(const Estimate& e, const SummaryOptions& options) {
   const int64_t batch = std::max<int64_t>(e.model.batch, 1);
   report.blocks.emplace_back(Notes{
       .title = {},
-      .lines = {fmt::format("feature maps the textbook way (input, each convolution, pooling and linear output once): {} values, {} "
-                            "a sample",
-                            format_count(maps.values / batch), format_bytes(Bytes(maps.bytes.value / batch))),
-                fmt::format("what PyTorch keeps for backward: {} a sample. It differs because activations out of place are kept as well, pooling "
-                            "keeps int64 indices, norms keep statistics, and what backward does not need is not kept",
-                            format_bytes(Bytes(total.sums.saved_bytes.value / batch))),
-                "kept: bytes first kept by this layer's autograd node; at peak: alive on its behalf at the allocated peak, gradients and "
-                "optimizer state included; a multiply-add is 2 FLOPs"}});
+      .lines = {
+          fmt::format(
+              "feature maps the textbook way (input, each convolution, pooling and linear output once): {} values, {} "
+              "a sample",
+              format_count(maps.values / batch), format_bytes(Bytes(maps.bytes.value / batch))),
+          fmt::format("what PyTorch keeps for backward: {} a sample. It differs because activations out of place are "
+                      "kept as well, pooling "
+                      "keeps int64 indices, norms keep statistics, and what backward does not need is not kept",
+                      format_bytes(Bytes(total.sums.saved_bytes.value / batch))),
+          "kept: bytes first kept by this layer's autograd node; at peak: alive on its behalf at the allocated peak, "
+          "gradients and "
+          "optimizer state included; a multiply-add is 2 FLOPs"}});
   return report;
 }
 

@@ -18,7 +18,8 @@ std::string_view severity_name(Severity severity) {
 Json recipe_json(const Recipe& recipe) {
   Json out = Json::object();
   for (const auto& [key, value] : options_of(recipe)) {
-    const bool number = !value.empty() && value.find_first_not_of("0123456789") == std::string::npos && value.size() < 19;
+    const bool number =
+        !value.empty() && value.find_first_not_of("0123456789") == std::string::npos && value.size() < 19;
     const Json item = number ? Json(std::stoll(value)) : Json(value);
     if (key == "input") {
       out["input"].push_back(item);
@@ -82,9 +83,14 @@ std::string estimate_json(const Estimate& e) {
                   {"loss", e.model.loss}};
   out["recipe"] = recipe_json(e.recipe);
   out["device"] = {{"name", e.device.id}, {"capacity", e.device.usable.value}};
-  out["peak"] = {{"requested", e.peak.requested.value}, {"allocated", e.peak.allocated.value}, {"active", e.peak.active.value},
-                 {"reserved", e.peak.reserved.value},   {"device", e.peak.device.value},
-                 {"at", {{"step", e.peak.step}, {"phase", phase_name(e.peak.phase)}, {"op", e.peak.op}, {"counter", "allocated"}}}};
+  out["peak"] = {
+      {"requested", e.peak.requested.value},
+      {"allocated", e.peak.allocated.value},
+      {"active", e.peak.active.value},
+      {"reserved", e.peak.reserved.value},
+      {"device", e.peak.device.value},
+      {"at",
+       {{"step", e.peak.step}, {"phase", phase_name(e.peak.phase)}, {"op", e.peak.op}, {"counter", "allocated"}}}};
   out["marks"] = marks_json(e.run.timeline);
   out["breakdown"] = Json::array();
   for (const CategoryRow& row : e.breakdown) {
@@ -102,8 +108,10 @@ std::string estimate_json(const Estimate& e) {
   }
   out["levers"] = Json::array();
   for (const Lever& lever : e.levers) {
-    out["levers"].push_back(
-        {{"change", lever.change}, {"what", lever.what}, {"peak_device", lever.peak_device.value}, {"saves", lever.saves.value}});
+    out["levers"].push_back({{"change", lever.change},
+                             {"what", lever.what},
+                             {"peak_device", lever.peak_device.value},
+                             {"saves", lever.saves.value}});
   }
   out["layers"] = layers_json(e);
   out["diagnostics"] = Json::array();

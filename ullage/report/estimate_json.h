@@ -1,4 +1,5 @@
-// The JSON of an Estimate, schema 1 (design: exact integers, never formatted; the same keys for estimate, rehearse and analyze).
+// The JSON of an Estimate, schema 1 (design: exact integers, never formatted; the same keys for estimate, rehearse and
+// analyze).
 #pragma once
 
 #include <string>

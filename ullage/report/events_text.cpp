@@ -1,8 +1,8 @@
 #include "ullage/report/events_text.h"
 
-#include <fmt/format.h>
-
 #include <iterator>
+
+#include <fmt/format.h>
 
 namespace ullage {
 
@@ -26,8 +26,9 @@ std::string events_text(const Timeline& timeline, const Graph& graph) {
       op = node.op;
       if (node.module && !graph.modules[node.module].name.empty()) name = graph.modules[node.module].name;
     }
-    fmt::format_to(std::back_inserter(out), "{} {} {} {} {} {}\n", timeline.kind(event) == TimelineEventKind::alloc ? 'a' : 'f',
-                   block.requested.value, category_name(block.label.category), op, phase_name(block.label.phase), name);
+    fmt::format_to(std::back_inserter(out), "{} {} {} {} {} {}\n",
+                   timeline.kind(event) == TimelineEventKind::alloc ? 'a' : 'f', block.requested.value,
+                   category_name(block.label.category), op, phase_name(block.label.phase), name);
   }
   put_marks(timeline.event_count());
   return out;

@@ -1,6 +1,5 @@
 // CSV and JSON of a report's tables: the same rows as in text, every number exact.
 #include <fmt/format.h>
-
 #include <nlohmann/json.hpp>
 
 #include "ullage/report/report.h"
@@ -46,7 +45,8 @@ std::string render_csv(const Report& report) {
       out += "\n";
     };
     put([&](size_t c) { return quoted(table->columns[c].name); });
-    for (const auto& row : table->rows) put([&](size_t c) { return c < row.size() ? csv_cell(row[c]) : std::string(); });
+    for (const auto& row : table->rows)
+      put([&](size_t c) { return c < row.size() ? csv_cell(row[c]) : std::string(); });
   }
   return out;
 }
@@ -75,7 +75,9 @@ std::string render_json(const Report& report) {
       }
       out[table->key] = std::move(rows);
     } else if (const auto* verdict = std::get_if<Verdict>(&block)) {
-      out["verdict"] = {{"counter", verdict->counter}, {"bytes", verdict->amount.value}, {"limit", verdict->limit.value},
+      out["verdict"] = {{"counter", verdict->counter},
+                        {"bytes", verdict->amount.value},
+                        {"limit", verdict->limit.value},
                         {"text", verdict->verdict}};
     } else if (const auto* notes = std::get_if<Notes>(&block)) {
       for (const std::string& text : notes->lines) out["notes"].push_back(text);

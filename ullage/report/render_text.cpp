@@ -1,7 +1,7 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
+
+#include <fmt/format.h>
 
 #include "ullage/report/report.h"
 
@@ -13,7 +13,8 @@ constexpr int kNarrowBarCells = 12;
 
 // Columns a UTF-8 text takes; every character we print is one column wide.
 int width_of(std::string_view text) {
-  return static_cast<int>(std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+  return static_cast<int>(
+      std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
 std::string cut(std::string_view text, int width) {
@@ -30,7 +31,8 @@ std::string cut(std::string_view text, int width) {
 
 std::string pad(std::string text, int width, bool right) {
   const int missing = std::max(0, width - width_of(text));
-  return right ? std::string(static_cast<size_t>(missing), ' ') + text : text + std::string(static_cast<size_t>(missing), ' ');
+  return right ? std::string(static_cast<size_t>(missing), ' ') + text
+               : text + std::string(static_cast<size_t>(missing), ' ');
 }
 
 // Eighths of a cell: "██▌", padded with dots where `dots`.
@@ -82,7 +84,10 @@ class TextRenderer {
         continue;
       }
       if ((byte & 0xC0) == 0x80) continue;
-      out += text.substr(i).starts_with("·") ? '-' : text.substr(i).starts_with("…") ? '.' : text.substr(i).starts_with("×") ? 'x' : '-';
+      out += text.substr(i).starts_with("·")   ? '-'
+             : text.substr(i).starts_with("…") ? '.'
+             : text.substr(i).starts_with("×") ? 'x'
+                                               : '-';
     }
     return out;
   }
@@ -93,7 +98,9 @@ class TextRenderer {
     while (true) {
       if (width_of(text) <= room) return line(std::string(static_cast<size_t>(indent), ' ') + std::string(text));
       size_t end = 0;
-      for (size_t at = text.find(' '); at != text.npos && width_of(text.substr(0, at)) <= room; at = text.find(' ', at + 1)) end = at;
+      for (size_t at = text.find(' '); at != text.npos && width_of(text.substr(0, at)) <= room;
+           at = text.find(' ', at + 1))
+        end = at;
       if (end == 0) end = std::min(text.find(' '), text.size());
       line(std::string(static_cast<size_t>(indent), ' ') + std::string(text.substr(0, end)));
       if (end == text.size()) return;

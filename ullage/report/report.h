@@ -1,5 +1,5 @@
-// Report: what a command shows, as a value: a title, and blocks in reading order. Builders (build_*.cpp) turn facts into it; renderers
-// (render_*.cpp) know layout and nothing else.
+// Report: what a command shows, as a value: a title, and blocks in reading order. Builders (build_*.cpp) turn facts
+// into it; renderers (render_*.cpp) know layout and nothing else.
 //
 //   Report report{.title = "resnet50 · training step"};
 //   report.blocks.push_back(Verdict{"PEAK", …});
@@ -41,8 +41,8 @@ inline Cell percent_cell(double share) { return {.kind = CellKind::percent, .sha
 inline Cell bar_cell(double share) { return {.kind = CellKind::bar, .share = share}; }
 
 struct Column {
-  std::string name;       // header in text, key in CSV and JSON
-  bool shrinks = false;   // text that may be cut when the line is too long
+  std::string name;      // header in text, key in CSV and JSON
+  bool shrinks = false;  // text that may be cut when the line is too long
 };
 
 struct Table {
@@ -50,17 +50,17 @@ struct Table {
   std::string title = {};  // empty: none
   std::vector<Column> columns = {};
   std::vector<std::vector<Cell>> rows = {};
-  bool header = true;      // in text
-  bool total = false;      // the last row is the sum of the others
+  bool header = true;  // in text
+  bool total = false;  // the last row is the sum of the others
 };
 
 // The answer: one amount against another.
 struct Verdict {
-  std::string label;   // "PEAK"
+  std::string label;  // "PEAK"
   Bytes amount;
-  Bytes limit;         // 0: none
-  std::string counter; // what the amount counts: "device"
-  std::string verdict; // "fits, 20.3 GiB left"
+  Bytes limit;          // 0: none
+  std::string counter;  // what the amount counts: "device"
+  std::string verdict;  // "fits, 20.3 GiB left"
   bool good = true;
   std::vector<std::string> lines = {};  // under it
 };

@@ -1,8 +1,8 @@
 #include "ullage/sim/estimate.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+
+#include <fmt/format.h>
 
 #include "ullage/eager/rules.h"
 #include "ullage/sim/optimizer.h"
@@ -11,7 +11,9 @@ namespace ullage {
 namespace {
 
 Bytes context_of(const Device& device, Leaning leaning) {
-  return leaning == Leaning::low ? device.context.low : leaning == Leaning::high ? device.context.high : device.context.middle();
+  return leaning == Leaning::low    ? device.context.low
+         : leaning == Leaning::high ? device.context.high
+                                    : device.context.middle();
 }
 
 ModelFacts model_facts(const PreparedGraph& prepared, const Recipe& recipe) {
@@ -64,7 +66,8 @@ PeakFacts peak_facts(const Simulation& run, const Graph& graph, Bytes context) {
 std::string note_of(Category category, const Estimate& e, uint32_t blocks) {
   switch (category) {
     case Category::parameters:
-      return fmt::format("{:.4g} M {}", static_cast<double>(e.model.parameters) / 1e6, name_of(parameter_dtype(e.recipe.precision)));
+      return fmt::format("{:.4g} M {}", static_cast<double>(e.model.parameters) / 1e6,
+                         name_of(parameter_dtype(e.recipe.precision)));
     case Category::activations:
       return fmt::format("{} tensors kept for backward", blocks);
     case Category::optimizer:
@@ -137,7 +140,8 @@ std::vector<LayerRow> layers_of(const Estimate& e) {
 }
 
 // One more simulation of the same source under a changed recipe.
-Result<Simulation> again(const GraphSource& source, const Recipe& recipe, const Device& device, Leaning leaning = Leaning::expected) {
+Result<Simulation> again(const GraphSource& source, const Recipe& recipe, const Device& device,
+                         Leaning leaning = Leaning::expected) {
   Diagnostics ignored;
   UL_TRY(Graph graph, source(recipe, ignored));
   UL_TRY(const PreparedGraph prepared, prepare(std::move(graph), recipe));
@@ -209,7 +213,8 @@ std::vector<Lever> levers_of(const Estimate& e, const GraphSource& source) {
     attempt(fmt::format("--batch {}", *half.batch), "half the batch", half);
     half.accumulate = e.recipe.accumulate * 2;
     if (e.recipe.mode == Mode::train) {
-      attempt(fmt::format("--batch {} --accumulate {}", *half.batch, half.accumulate), "the same batch in two halves", half);
+      attempt(fmt::format("--batch {} --accumulate {}", *half.batch, half.accumulate), "the same batch in two halves",
+              half);
     }
   }
   for (const ValueId id : e.graph.inputs) {
@@ -241,8 +246,10 @@ Result<Bounds> bounds_of(const Estimate& e, const PreparedGraph& prepared) {
   Bounds bounds;
   bounds.low = std::min(low.peak(Counter::reserved), e.peak.reserved) + context_of(e.device, Leaning::low);
   bounds.high = std::max(high.peak(Counter::reserved), e.peak.reserved) + context_of(e.device, Leaning::high);
-  if (low.peak(Counter::reserved) != high.peak(Counter::reserved)) bounds.why.push_back("convolution workspaces are modelled");
-  if (e.device.context.low != e.device.context.high) bounds.why.push_back("context and loaded kernels vary with driver and libraries");
+  if (low.peak(Counter::reserved) != high.peak(Counter::reserved))
+    bounds.why.push_back("convolution workspaces are modelled");
+  if (e.device.context.low != e.device.context.high)
+    bounds.why.push_back("context and loaded kernels vary with driver and libraries");
   const int64_t unknown = e.notes.count("unknown_op");
   if (unknown > 0) {
     Bytes share;

@@ -1,5 +1,5 @@
-// Estimate: the answer to "what will this step take of the card, and for what?". It is the one value that text, JSON, CSV and the
-// Python package show; every part of it is exact bytes and adds up.
+// Estimate: the answer to "what will this step take of the card, and for what?". It is the one value that text, JSON,
+// CSV and the Python package show; every part of it is exact bytes and adds up.
 //
 //   UL_TRY(Estimate answer, estimate(source, recipe, notes));
 //   answer.peak.device, answer.fits, answer.breakdown …
@@ -19,7 +19,8 @@
 
 namespace ullage {
 
-// Makes the model's graph at other shapes; an importer's Model::graph() behind a function, since sim does not know importers.
+// Makes the model's graph at other shapes; an importer's Model::graph() behind a function, since sim does not know
+// importers.
 using GraphSource = std::function<Result<Graph>(const Recipe& shapes, Diagnostics& notes)>;
 
 struct ModelFacts {
@@ -29,8 +30,8 @@ struct ModelFacts {
   int64_t trainable = 0;
   Bytes parameter_bytes;  // at the recipe's precision
   Bytes buffer_bytes;
-  int64_t batch = 0;      // of the graph as simulated
-  std::string loss;       // "cross_entropy of output"; empty when not training
+  int64_t batch = 0;  // of the graph as simulated
+  std::string loss;   // "cross_entropy of output"; empty when not training
 };
 
 struct PeakFacts {
@@ -80,7 +81,7 @@ struct Lever {
   std::string change;  // "--precision amp-bf16"
   std::string what;    // "mixed precision"
   Bytes peak_device;
-  Bytes saves;         // positive: less memory
+  Bytes saves;  // positive: less memory
 };
 
 struct Estimate {

@@ -88,7 +88,8 @@ void Forward::run(Machine& m) {
     run_region(m, region);
     next = NodeId{region.last.index + 1};
   }
-  if (next.index <= graph_.nodes.size()) run_nodes(m, {next, NodeId{static_cast<uint32_t>(graph_.nodes.size())}}, values_);
+  if (next.index <= graph_.nodes.size())
+    run_nodes(m, {next, NodeId{static_cast<uint32_t>(graph_.nodes.size())}}, values_);
 }
 
 }  // namespace ullage

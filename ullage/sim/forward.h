@@ -1,5 +1,5 @@
-// Forward: runs the nodes of a graph through the eager machine, dropping each tensor after its last use as Python code does when it
-// rebinds `x`; checkpointed regions run without keeping, and again in backward.
+// Forward: runs the nodes of a graph through the eager machine, dropping each tensor after its last use as Python code
+// does when it rebinds `x`; checkpointed regions run without keeping, and again in backward.
 #pragma once
 
 #include <vector>

@@ -10,8 +10,8 @@ namespace {
 
 using eager::Tensor;
 
-// Scripts: torch/optim/*.py of 2.15, `_single_tensor_*` and `_multi_tensor_*`, default hyper-parameters (no L2 weight decay,
-// maximize off); measured sizes in autograd.md section 10.
+// Scripts: torch/optim/*.py of 2.15, `_single_tensor_*` and `_multi_tensor_*`, default hyper-parameters (no L2 weight
+// decay, maximize off); measured sizes in autograd.md section 10.
 constexpr OptimizerRow kRows[] = {
     {"adadelta", 2, StateBirth::first_step, StateShape::like_parameter, 0, "+s +d", "+a s=a +b d=b", true, false,
      "adadelta.py: std and deltas"},
@@ -23,7 +23,8 @@ constexpr OptimizerRow kRows[] = {
      "adam.py: exp_avg_sq_sqrt; denom = (sqrt / bias).add_"},
     {"adam8bit", 2, StateBirth::first_step, StateShape::blockwise8, 0, "", "", false, false,
      "bitsandbytes blockwise optimizer: states quantised in 256-blocks above 4096 elements"},
-    {"adamax", 2, StateBirth::first_step, StateShape::like_parameter, 0, "+g", "+a -a", true, false, "adamax.py: |grad| + eps"},
+    {"adamax", 2, StateBirth::first_step, StateShape::like_parameter, 0, "+g", "+a -a", true, false,
+     "adamax.py: |grad| + eps"},
     {"adamw", 2, StateBirth::first_step, StateShape::like_parameter, 0, "+q", "+a +b -a d=b", true, true,
      "adamw.py runs adam.py; decoupled weight decay is in place"},
     {"amsgrad", 3, StateBirth::first_step, StateShape::like_parameter, 0, "+q", "+a +b -a d=b", true, true,
@@ -38,12 +39,12 @@ constexpr OptimizerRow kRows[] = {
      "_muon.py: update like the gradient; bf16 Newton-Schulz matrices are not modelled"},
     {"nadam", 2, StateBirth::first_step, StateShape::like_parameter, 0, "+q", "+a +b -a d=b", true, false, "nadam.py"},
     {"none", 0, StateBirth::never, StateShape::like_parameter, 0, "", "", true, false, "no optimizer.step()"},
-    {"radam", 2, StateBirth::first_step, StateShape::like_parameter, 0, "+q", "+a c=a +b +d +e -d +f -b -e -f", true, false,
-     "radam.py: bias_corrected_exp_avg and the rectified update"},
+    {"radam", 2, StateBirth::first_step, StateShape::like_parameter, 0, "+q", "+a c=a +b +d +e -d +f -b -e -f", true,
+     false, "radam.py: bias_corrected_exp_avg and the rectified update"},
     {"rmsprop", 1, StateBirth::first_step, StateShape::like_parameter, 0, "+q", "+a s=a", true, false,
      "rmsprop.py: avg = square_avg.sqrt()"},
-    {"rprop", 2, StateBirth::first_step, StateShape::like_parameter, 0, "+s +w -w -s +g", "+s +w -w -s +g -g", true, false,
-     "rprop.py: signs, then grad_signs"},
+    {"rprop", 2, StateBirth::first_step, StateShape::like_parameter, 0, "+s +w -w -s +g", "+s +w -w -s +g -g", true,
+     false, "rprop.py: signs, then grad_signs"},
     {"sgd", 0, StateBirth::never, StateShape::like_parameter, 0, "", "", true, true, "sgd.py without momentum"},
 };
 
@@ -61,7 +62,8 @@ const OptimizerRow* find_optimizer(std::string_view name) {
 Optimizer::Optimizer(eager::Machine& m, const OptimizerRow& row, OptimizerImpl impl, bool master_weights,
                      std::vector<Tensor> parameters)
     : m_(m), row_(row), impl_(impl), master_weights_(master_weights), parameters_(std::move(parameters)) {
-  if (impl_ == OptimizerImpl::automatic) impl_ = row.foreach_by_default ? OptimizerImpl::foreach : OptimizerImpl::forloop;
+  if (impl_ == OptimizerImpl::automatic)
+    impl_ = row.foreach_by_default ? OptimizerImpl::foreach : OptimizerImpl::forloop;
   if (impl_ == OptimizerImpl::fused && !row.has_fused) impl_ = OptimizerImpl::foreach;
   if (row_.birth == StateBirth::construction) create_states();
 }
@@ -101,8 +103,8 @@ void Optimizer::create_states() {
         states_.push_back(state(p.sizes(), DType::u8));
         states_.push_back(state({(p.numel() + kBlock - 1) / kBlock}, DType::f32));
       } else {
-        Tensor like = m_.empty_strided(p.sizes(), p.strides(), row_.shape == StateShape::blockwise8 ? DType::f32 : dtype,
-                                       Category::optimizer);
+        Tensor like = m_.empty_strided(p.sizes(), p.strides(),
+                                       row_.shape == StateShape::blockwise8 ? DType::f32 : dtype, Category::optimizer);
         states_.push_back(std::move(like));
       }
     }

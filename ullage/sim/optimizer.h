@@ -1,9 +1,10 @@
-// Optimizers as torch.optim (2.15) runs them: what state each keeps, when it appears, and which temporaries a step makes. One row
-// of optimizer_table() each; an optimizer with an unusual state shape (Adafactor, 8-bit) adds a function for it.
+// Optimizers as torch.optim (2.15) runs them: what state each keeps, when it appears, and which temporaries a step
+// makes. One row of optimizer_table() each; an optimizer with an unusual state shape (Adafactor, 8-bit) adds a function
+// for it.
 //
-// Temporaries are a script over named locals: "+a" allocates a tensor like the parameter, "-a" frees it, "d=b" binds local d to b
-// (what d held before goes now, as when Python rebinds a name). In for-loop form the script runs once a parameter and locals outlive
-// the iteration; in foreach form every name is a list over all parameters.
+// Temporaries are a script over named locals: "+a" allocates a tensor like the parameter, "-a" frees it, "d=b" binds
+// local d to b (what d held before goes now, as when Python rebinds a name). In for-loop form the script runs once a
+// parameter and locals outlive the iteration; in foreach form every name is a list over all parameters.
 #pragma once
 
 #include <span>
@@ -30,14 +31,14 @@ enum class StateShape : uint8_t {
 
 struct OptimizerRow {
   std::string_view name;
-  int states;                      // tensors like the parameter
+  int states;  // tensors like the parameter
   StateBirth birth;
   StateShape shape;
-  int device_scalars;              // further 4-byte device tensors per parameter (a CPU step counter is none)
+  int device_scalars;  // further 4-byte device tensors per parameter (a CPU step counter is none)
   std::string_view foreach_script;
   std::string_view forloop_script;
-  bool foreach_by_default;         // torch.optim picks foreach on CUDA unless the optimizer says otherwise
-  bool has_fused;                  // fused=True exists: no temporaries, and a device step counter
+  bool foreach_by_default;  // torch.optim picks foreach on CUDA unless the optimizer says otherwise
+  bool has_fused;           // fused=True exists: no temporaries, and a device step counter
   std::string_view source;
 };
 

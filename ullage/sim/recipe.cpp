@@ -1,8 +1,8 @@
 #include "ullage/sim/recipe.h"
 
-#include <fmt/format.h>
-
 #include <charconv>
+
+#include <fmt/format.h>
 
 #include "ullage/base/suggest.h"
 #include "ullage/sim/optimizer.h"
@@ -17,12 +17,14 @@ struct Named {
 };
 
 constexpr Named<Mode> kModes[] = {{"train", Mode::train}, {"forward", Mode::forward}, {"infer", Mode::infer}};
-constexpr Named<Precision> kPrecisions[] = {
-    {"fp32", Precision::fp32},         {"fp32-strict", Precision::fp32_strict}, {"tf32", Precision::tf32},
-    {"amp-fp16", Precision::amp_fp16}, {"amp-bf16", Precision::amp_bf16},       {"fp16", Precision::fp16},
-    {"bf16", Precision::bf16},         {"bf16-master", Precision::bf16_master}};
-constexpr Named<LossKind> kLosses[] = {{"auto", LossKind::automatic}, {"cross_entropy", LossKind::cross_entropy},
-                                       {"mse", LossKind::mse},        {"sum", LossKind::sum},
+constexpr Named<Precision> kPrecisions[] = {{"fp32", Precision::fp32},         {"fp32-strict", Precision::fp32_strict},
+                                            {"tf32", Precision::tf32},         {"amp-fp16", Precision::amp_fp16},
+                                            {"amp-bf16", Precision::amp_bf16}, {"fp16", Precision::fp16},
+                                            {"bf16", Precision::bf16},         {"bf16-master", Precision::bf16_master}};
+constexpr Named<LossKind> kLosses[] = {{"auto", LossKind::automatic},
+                                       {"cross_entropy", LossKind::cross_entropy},
+                                       {"mse", LossKind::mse},
+                                       {"sum", LossKind::sum},
                                        {"output", LossKind::output}};
 constexpr Named<OptimizerImpl> kImpls[] = {{"auto", OptimizerImpl::automatic},
                                            {"foreach", OptimizerImpl::foreach},
@@ -71,7 +73,8 @@ Result<int64_t> positive(std::string_view key, std::string_view value) {
   int64_t number = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
   if (error != std::errc{} || end != value.data() + value.size() || number < 1) {
-    return fail(ErrorCode::invalid_argument, fmt::format("{} must be a whole number of at least 1, not \"{}\"", key, value),
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("{} must be a whole number of at least 1, not \"{}\"", key, value),
                 fmt::format("--{}", key));
   }
   return number;
@@ -216,8 +219,8 @@ std::vector<std::pair<std::string, std::string>> options_of(const Recipe& r) {
   if (r.batch) put("batch", std::to_string(*r.batch));
   if (r.seq) put("seq", std::to_string(*r.seq));
   for (const RecipeInput& input : r.inputs) {
-    put("input", fmt::format("{}{}{}{}{}", input.name, input.name.empty() ? "" : "=", input.shape.to_string(), input.dtype ? ":" : "",
-                             input.dtype ? name_of(*input.dtype) : ""));
+    put("input", fmt::format("{}{}{}{}{}", input.name, input.name.empty() ? "" : "=", input.shape.to_string(),
+                             input.dtype ? ":" : "", input.dtype ? name_of(*input.dtype) : ""));
   }
   put("loss", name_in(kLosses, r.loss));
   put("precision", name_in(kPrecisions, r.precision));
@@ -231,7 +234,9 @@ std::vector<std::pair<std::string, std::string>> options_of(const Recipe& r) {
   put("steps", std::to_string(r.steps));
   put("loop", fmt::format("zero-grad={},set-to-none={},keep={}", name_in(kZeroGrad, r.loop.zero_grad),
                           name_in(kYesNo, r.loop.set_to_none),
-                          r.loop.keep_outputs ? "outputs" : r.loop.keep_loss ? "loss" : "none"));
+                          r.loop.keep_outputs ? "outputs"
+                          : r.loop.keep_loss  ? "loss"
+                                              : "none"));
   if (!r.parallel.empty()) put("parallel", r.parallel);
   put("cudnn", r.cudnn);
   if (!r.device.empty()) put("device", r.device);

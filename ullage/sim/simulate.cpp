@@ -56,7 +56,8 @@ Result<PreparedGraph> prepare(Graph graph, const Recipe& recipe) {
   out.graph = std::move(with_loss.graph);
   out.loss = std::move(with_loss.what);
   if (out.graph.parameter_count() == 0) {
-    return fail(ErrorCode::unsupported, "the model has no trainable parameters, so there is no training step", "parameters",
+    return fail(ErrorCode::unsupported, "the model has no trainable parameters, so there is no training step",
+                "parameters",
                 "use --mode infer; if the weights are constants in the file, export them as initializers");
   }
   return out;

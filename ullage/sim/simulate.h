@@ -1,4 +1,5 @@
-// Simulate: one graph, one recipe, one card → the Timeline of the whole run. Everything else (estimate, fit, plan) asks this.
+// Simulate: one graph, one recipe, one card → the Timeline of the whole run. Everything else (estimate, fit, plan) asks
+// this.
 #pragma once
 
 #include <optional>
@@ -39,7 +40,8 @@ Result<PreparedGraph> prepare(Graph graph, const Recipe& recipe);
 StepProgram write_program(const Graph& prepared, const Recipe& recipe, const Device& device, Leaning leaning,
                           std::vector<eager::NodeStats>& nodes, Diagnostics& notes);
 
-Result<Simulation> simulate(const Graph& prepared, const Recipe& recipe, const Device& device, Leaning leaning = Leaning::expected);
+Result<Simulation> simulate(const Graph& prepared, const Recipe& recipe, const Device& device,
+                            Leaning leaning = Leaning::expected);
 
 // The card a recipe names; a card without a limit when it names none.
 Result<Device> device_of(const Recipe& recipe);

@@ -16,7 +16,8 @@ void TrainingLoop::run() {
   m_.set_phase(Phase::inputs, 0);
   if (trains()) {
     const bool master = recipe_.precision == Precision::bf16_master;
-    optimizer_ = std::make_unique<Optimizer>(m_, *find_optimizer(recipe_.optimizer), recipe_.optimizer_impl, master, trainable_);
+    optimizer_ =
+        std::make_unique<Optimizer>(m_, *find_optimizer(recipe_.optimizer), recipe_.optimizer_impl, master, trainable_);
   }
   make_inputs();
   m_.program().mark("after_inputs", 0);
@@ -49,7 +50,8 @@ void TrainingLoop::move_model() {
     } else if (value.kind == ValueKind::parameter || value.kind == ValueKind::buffer) {
       const bool parameter = value.kind == ValueKind::parameter;
       Tensor t = m_.parameter(value.shape, own, parameter);
-      if (recipe_.channels_last && value.shape.rank() == 4) t.impl()->strides = eager::channels_last_strides(value.shape);
+      if (recipe_.channels_last && value.shape.rank() == 4)
+        t.impl()->strides = eager::channels_last_strides(value.shape);
       if (!parameter) {
         t.impl()->is_parameter = false;
         m_.set_category(t, Category::buffers);
@@ -69,7 +71,8 @@ void TrainingLoop::make_inputs() {
     const DType own = value.dtype == DType::f32 ? dtype : value.dtype;
     const bool image = recipe_.channels_last && value.shape.rank() == 4;
     forward_[id] = m_.empty_strided(
-        value.shape, image ? eager::channels_last_strides(value.shape) : eager::contiguous_strides(value.shape), own, Category::inputs);
+        value.shape, image ? eager::channels_last_strides(value.shape) : eager::contiguous_strides(value.shape), own,
+        Category::inputs);
   }
 }
 

@@ -1,4 +1,5 @@
-// TrainingLoop: writes the StepProgram of a run: the model moves to the device, then the loop of a plain PyTorch script.
+// TrainingLoop: writes the StepProgram of a run: the model moves to the device, then the loop of a plain PyTorch
+// script.
 //
 //   model.cuda(); optimizer = …; x, y = …                       marks after_model, after_inputs
 //   for step in 1..N:

@@ -1,9 +1,10 @@
-// Measured temporaries and states of torch.optim: autograd.md section 10 (elements of float32, parameters of 1000, 3000 and 2000).
+// Measured temporaries and states of torch.optim: autograd.md section 10 (elements of float32, parameters of 1000, 3000
+// and 2000).
 #include "ullage/sim/optimizer.h"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
+
+#include <gtest/gtest.h>
 
 namespace ullage {
 namespace {
@@ -80,7 +81,8 @@ TEST(Optimizer, FusedMakesNoTemporariesButADeviceCounterEach) {
   EXPECT_EQ(run("adam", OptimizerImpl::fused).states, 2 * 6000 + 3);
 }
 
-// 8-bit states: two bytes an element and two 4-byte scales a block of 256 from 4096 elements on; below, eight bytes an element.
+// 8-bit states: two bytes an element and two 4-byte scales a block of 256 from 4096 elements on; below, eight bytes an
+// element.
 TEST(Optimizer, EightBitStatesAreBlockwise) {
   StepProgram program;
   Machine m(program, {});
@@ -90,7 +92,8 @@ TEST(Optimizer, EightBitStatesAreBlockwise) {
   const size_t blocks = program.block_count();
   optimizer.step();
   int64_t bytes = 0;
-  for (size_t b = blocks + 1; b <= program.block_count(); ++b) bytes += program.block(BlockId{static_cast<uint32_t>(b)}).requested.value;
+  for (size_t b = blocks + 1; b <= program.block_count(); ++b)
+    bytes += program.block(BlockId{static_cast<uint32_t>(b)}).requested.value;
   EXPECT_EQ(bytes, 16640);  // 2.03125 bytes an element
   m.close();
 }

@@ -14,11 +14,25 @@ std::string value_of(const Recipe& recipe, std::string_view key) {
 
 TEST(Recipe, EveryOptionGoesInAndComesBackAsText) {
   const std::pair<std::string_view, std::string_view> settings[] = {
-      {"mode", "infer"},        {"batch", "32"},        {"seq", "512"},          {"input", "x=1x3x224x224:float16"},
-      {"loss", "mse"},          {"precision", "amp-bf16"}, {"optimizer", "adamw"}, {"optimizer-impl", "fused"},
-      {"accumulate", "4"},      {"checkpoint", "segments=6"}, {"inplace", "on"}, {"memory-format", "channels_last"},
-      {"steps", "5"},           {"loop", "zero-grad=after-step,set-to-none=no,keep=outputs"}, {"cudnn", "off"},
-      {"device", "rtx3090"},    {"capacity", "1073741824"}, {"allocator", "bfc"}, {"alloc-conf", "expandable_segments:True"},
+      {"mode", "infer"},
+      {"batch", "32"},
+      {"seq", "512"},
+      {"input", "x=1x3x224x224:float16"},
+      {"loss", "mse"},
+      {"precision", "amp-bf16"},
+      {"optimizer", "adamw"},
+      {"optimizer-impl", "fused"},
+      {"accumulate", "4"},
+      {"checkpoint", "segments=6"},
+      {"inplace", "on"},
+      {"memory-format", "channels_last"},
+      {"steps", "5"},
+      {"loop", "zero-grad=after-step,set-to-none=no,keep=outputs"},
+      {"cudnn", "off"},
+      {"device", "rtx3090"},
+      {"capacity", "1073741824"},
+      {"allocator", "bfc"},
+      {"alloc-conf", "expandable_segments:True"},
   };
   Recipe recipe;
   for (const auto& [key, value] : settings) {

@@ -1,10 +1,11 @@
-// The loops of autograd.md 16.3 and 12.4: MLP-4 = 4 x (Linear(256, 256, no bias) + ReLU), batch 64; A = one activation, W = 4 A.
+// The loops of autograd.md 16.3 and 12.4: MLP-4 = 4 x (Linear(256, 256, no bias) + ReLU), batch 64; A = one activation,
+// W = 4 A.
 #include "ullage/sim/training_loop.h"
-
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
+
+#include <gtest/gtest.h>
 
 #include "ullage/ir/passes/append_loss.h"
 
@@ -62,7 +63,8 @@ struct Curve {
       if (mark.name == from && (mark.step == step || from == "after_inputs")) begin = mark.event;
       if (mark.name == to && mark.step == step) end = mark.event;
     }
-    const int64_t top = *std::max_element(live.begin() + static_cast<int64_t>(begin), live.begin() + static_cast<int64_t>(end));
+    const int64_t top =
+        *std::max_element(live.begin() + static_cast<int64_t>(begin), live.begin() + static_cast<int64_t>(end));
     return static_cast<double>(top - base) / kA;
   }
   double at(std::string_view name, int step, int64_t base) const {
@@ -85,7 +87,8 @@ Curve run(Graph graph, const Recipe& recipe, LossRule loss) {
     const ProgramEvent event = curve.program.event(i);
     if (event.kind == ProgramEventKind::alloc || event.kind == ProgramEventKind::free) {
       const ProgramBlock& block = curve.program.block(event.block());
-      if (block.category != Category::workspace) live += event.kind == ProgramEventKind::alloc ? block.requested.value : -block.requested.value;
+      if (block.category != Category::workspace)
+        live += event.kind == ProgramEventKind::alloc ? block.requested.value : -block.requested.value;
     }
     curve.live.push_back(live);
   }
@@ -99,7 +102,8 @@ int64_t at_inputs(const Curve& curve) {
   return -1;
 }
 
-// Iteration 1: fwd end 5, bwd end 18 …; the mean of the loss is 2.x's scalar in a full-size storage, so "fwd end 5" is 4 ReLU results + it.
+// Iteration 1: fwd end 5, bwd end 18 …; the mean of the loss is 2.x's scalar in a full-size storage, so "fwd end 5" is
+// 4 ReLU results + it.
 TEST(TrainingLoop, SgdStepOfMlp4) {
   Recipe recipe;
   const Curve curve = run(mlp(4), recipe, LossRule::sum);
@@ -161,7 +165,8 @@ TEST(TrainingLoop, EvalKeepsTheGraphNoGradDoesNot) {
   EXPECT_EQ(end_of(Mode::infer), 1);
 }
 
-// 12.4: without checkpointing (n + 1) A; checkpoint_sequential with k segments: (k + s) A from the last, plain piece, s = n / k.
+// 12.4: without checkpointing (n + 1) A; checkpoint_sequential with k segments: (k + s) A from the last, plain piece, s
+// = n / k.
 TEST(TrainingLoop, CheckpointedChainFollowsTheSqrtRule) {
   for (const auto& [n, k] : {std::pair{16, 4}, {36, 6}, {64, 8}}) {
     Recipe plain;

@@ -18,7 +18,8 @@ class Tail {
   }
   ValueId node(std::string_view op, std::vector<ValueId> inputs, Shape shape, std::vector<Attr> attrs = {}) {
     const DType dtype = graph_.values[inputs[0]].dtype;
-    const ValueId result = graph_.values.push({fmt::format("loss.{}", graph_.nodes.size()), dtype, ValueKind::activation, shape, {}});
+    const ValueId result =
+        graph_.values.push({fmt::format("loss.{}", graph_.nodes.size()), dtype, ValueKind::activation, shape, {}});
     Node node{op, "loss", graph_.modules.first(), std::move(inputs), {result}, std::move(attrs)};
     graph_.values[result].producer = graph_.nodes.push(std::move(node));
     return result;
@@ -72,15 +73,15 @@ Result<GraphWithLoss> append_loss(Graph graph, LossRule rule) {
     out.loss = outputs[0];
     if (tail.shape(out.loss).numel() != 1) {
       return fail(ErrorCode::invalid_argument,
-                  fmt::format("--loss output needs a scalar first output; this one is {}", first.to_string()), "outputs",
-                  "use --loss sum, mse or cross_entropy");
+                  fmt::format("--loss output needs a scalar first output; this one is {}", first.to_string()),
+                  "outputs", "use --loss sum, mse or cross_entropy");
     }
     out.what = "the model's first output";
   } else {
     if (rule == LossRule::cross_entropy && !looks_like_scores(first)) {
       return fail(ErrorCode::invalid_argument,
-                  fmt::format("cross_entropy needs class scores [N, C, …]; the first output is {}", first.to_string()), "outputs",
-                  "use --loss sum or mse");
+                  fmt::format("cross_entropy needs class scores [N, C, …]; the first output is {}", first.to_string()),
+                  "outputs", "use --loss sum or mse");
     }
     int heads = 0;
     for (const ValueId id : outputs) {
@@ -91,7 +92,8 @@ Result<GraphWithLoss> append_loss(Graph graph, LossRule rule) {
       if (rule == LossRule::sum) {
         term = tail.node("sum", {id}, {});
       } else if (rule == LossRule::mse) {
-        term = tail.node("mse_loss", {id, heads == 0 ? tail.target(name, out.graph.values[id].dtype, first) : out.targets[0]}, {});
+        term = tail.node("mse_loss",
+                         {id, heads == 0 ? tail.target(name, out.graph.values[id].dtype, first) : out.targets[0]}, {});
       } else if (heads == 0 || first.rank() == 3) {
         term = cross_entropy(tail, id, name);
       } else {

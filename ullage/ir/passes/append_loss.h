@@ -10,11 +10,11 @@
 namespace ullage {
 
 enum class LossRule : uint8_t {
-  automatic,      // cross entropy where the outputs look like class scores, else the sum of all outputs
+  automatic,  // cross entropy where the outputs look like class scores, else the sum of all outputs
   cross_entropy,
   mse,
   sum,
-  output,         // the first output is the loss already
+  output,  // the first output is the loss already
 };
 
 struct GraphWithLoss {

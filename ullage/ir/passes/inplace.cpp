@@ -10,13 +10,16 @@ namespace ullage {
 namespace {
 
 // torch.nn activations with an `inplace` argument (2.15).
-constexpr std::array<std::string_view, 11> kWithInplace = {"celu",       "elu",       "hardsigmoid", "hardswish", "hardtanh", "leaky_relu",
-                                                           "mish",       "relu",      "selu",        "silu",      "threshold"};
+constexpr std::array<std::string_view, 11> kWithInplace = {
+    "celu", "elu", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu", "mish", "relu", "selu", "silu", "threshold"};
 
-// Ops whose backward reads their own result: overwriting it raises PyTorch's version-counter error (autograd.md 2.11, 4.2).
+// Ops whose backward reads their own result: overwriting it raises PyTorch's version-counter error
+// (autograd.md 2.11, 4.2).
 constexpr std::array<std::string_view, 22> kKeepResult = {
-    "amax", "amin", "cumprod", "exp",  "expm1", "log_softmax", "logsumexp", "norm",    "pow",     "prod", "reciprocal",
-    "relu", "rsqrt", "scaled_dot_product_attention", "sigmoid", "softmax",  "sqrt",    "std",     "tan",  "tanh", "lstm", "gru"};
+    "amax",    "amin",    "cumprod", "exp",        "expm1", "log_softmax", "logsumexp",
+    "norm",    "pow",     "prod",    "reciprocal", "relu",  "rsqrt",       "scaled_dot_product_attention",
+    "sigmoid", "softmax", "sqrt",    "std",        "tan",   "tanh",        "lstm",
+    "gru"};
 
 bool contains(const auto& list, std::string_view op) { return std::ranges::find(list, op) != list.end(); }
 

@@ -8,7 +8,8 @@ namespace {
 // The attribute that says "train" in each op that has one; empty for the others.
 std::string_view mode_attr(std::string_view op) {
   if (op == "batch_norm") return "training";
-  if (op.starts_with("dropout") || op.starts_with("feature_dropout") || op == "lstm" || op == "gru" || op == "rnn") return "train";
+  if (op.starts_with("dropout") || op.starts_with("feature_dropout") || op == "lstm" || op == "gru" || op == "rnn")
+    return "train";
   return {};
 }
 

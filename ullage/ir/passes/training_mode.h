@@ -1,4 +1,5 @@
-// set_training: Graph → Graph, model.train() or model.eval(): batch norms use batch or running statistics, dropouts drop or do not.
+// set_training: Graph → Graph, model.train() or model.eval(): batch norms use batch or running statistics, dropouts
+// drop or do not.
 //
 //   before   batch_norm(x, …) {training=0}      set_training(graph, true)      after   batch_norm(x, …) {training=1}
 #pragma once
