@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <bitset>
-#include <numeric>
+
+#include "ullage/eager/reduction_scratch.h"
 
 namespace ullage::eager {
 namespace {
@@ -154,13 +155,36 @@ Shape reduced_shape(const Shape& sizes, std::span<const int64_t> dims, bool keep
   return out;
 }
 
-Tensor reduced(Machine& m, const Tensor& x, std::span<const int64_t> dims, bool keepdim, DType dtype) {
-  return m.empty(reduced_shape(x.sizes(), dims, keepdim), dtype);
+Tensor reduced(Machine& m, const Tensor& x, std::span<const int64_t> dims, bool keepdim, DType dtype,
+               Accumulator accumulator) {
+  Tensor out = m.empty(reduced_shape(x.sizes(), dims, keepdim), dtype);
+  if (x.numel() == 0 || x.rank() == 0) return out;
+  const ReductionScratch scratch = reduction_scratch({.sizes = x.sizes(),
+                                                      .strides = x.strides(),
+                                                      .reduced = dim_set(dims, x.rank()),
+                                                      .accumulator_bytes = accumulator.bytes,
+                                                      .values_at_once = accumulator.values_at_once},
+                                                     m.options().compute_capability, m.options().sm_count);
+  if (scratch.staging.value > 0) {
+    const Tensor staging = m.workspace(scratch.staging);
+    const Tensor semaphores = m.workspace(scratch.semaphores);
+  }
+  return out;
 }
+
+namespace {
+
+// Floats narrower than float32 are summed in float32.
+Accumulator sum_accumulator(DType dtype) {
+  const int bits = bits_of(dtype);
+  return {.bytes = is_floating(dtype) ? std::max(bits / 8, 4) : bits / 8};
+}
+
+}  // namespace
 
 Tensor sum_dims(Machine& m, const Tensor& x, std::span<const int64_t> dims, bool keepdim) {
   const DType dtype = is_differentiable(x.dtype()) ? x.dtype() : DType::i64;
-  Tensor out = reduced(m, x, dims, keepdim, dtype);
+  Tensor out = reduced(m, x, dims, keepdim, dtype, sum_accumulator(dtype));
   m.record(dims.empty() ? "SumBackward0" : "SumBackward1", {x}, {out}, {},
            [from = x.sizes(), kept = Shape(dims), keepdim](Backward& b) {
              b.set(0, expand_back(b.m, b.grad(), from, kept.sizes(), keepdim));
@@ -169,7 +193,7 @@ Tensor sum_dims(Machine& m, const Tensor& x, std::span<const int64_t> dims, bool
 }
 
 Tensor mean_dims(Machine& m, const Tensor& x, std::span<const int64_t> dims, bool keepdim) {
-  Tensor out = reduced(m, x, dims, keepdim, x.dtype());
+  Tensor out = reduced(m, x, dims, keepdim, x.dtype(), sum_accumulator(x.dtype()));
   m.record(dims.empty() ? "MeanBackward0" : "MeanBackward1", {x}, {out}, {},
            [from = x.sizes(), kept = Shape(dims), keepdim](Backward& b) {
              b.set(0, div_scalar(b.m, expand_back(b.m, b.grad(), from, kept.sizes(), keepdim)));

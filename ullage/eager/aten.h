@@ -26,7 +26,12 @@ Tensor sum_to_size(Machine& m, const Tensor& x, const Shape& sizes);  // x itsel
 Tensor sum_dims(Machine& m, const Tensor& x, std::span<const int64_t> dims, bool keepdim);  // no dims: over all
 Tensor mean_dims(Machine& m, const Tensor& x, std::span<const int64_t> dims, bool keepdim);
 // Storage of what a reduction kernel makes: the result, and the scratch that it needs while it runs. Records nothing.
-Tensor reduced(Machine& m, const Tensor& x, std::span<const int64_t> dims, bool keepdim, DType dtype);
+struct Accumulator {
+  int bytes = 4;
+  int values_at_once = 4;  // 2 for var and std
+};
+Tensor reduced(Machine& m, const Tensor& x, std::span<const int64_t> dims, bool keepdim, DType dtype,
+               Accumulator accumulator = {});
 Shape reduced_shape(const Shape& sizes, std::span<const int64_t> dims, bool keepdim);
 // ---- arithmetic ----
 Tensor add(Machine& m, const Tensor& a, const Tensor& b);
