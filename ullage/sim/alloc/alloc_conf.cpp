@@ -79,6 +79,12 @@ class Parser {
       UL_TRY_STATUS(parse_setting());
     }
     if (!slack_is_set_) conf_.max_non_split_rounding = conf_.large_segment_size;
+    if (conf_.max_non_split_rounding < conf_.large_segment_size) {
+      return fail(ErrorCode::invalid_argument,
+                  fmt::format("max_non_split_rounding_mb is {}, less than a large segment of {} MiB",
+                              conf_.max_non_split_rounding.value >> 20, conf_.large_segment_size.value >> 20),
+                  "max_non_split_rounding_mb", "give at least the size of a large segment");
+    }
     if (conf_.max_split_size && *conf_.max_split_size < conf_.large_segment_size) {
       return fail(ErrorCode::invalid_argument,
                   fmt::format("max_split_size_mb is {}, less than a large segment of {} MiB",

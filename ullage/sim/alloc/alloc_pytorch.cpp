@@ -58,7 +58,7 @@ AllocResult PytorchAllocator::alloc(BlockId id, Bytes requested, uint32_t stream
   return {true, Bytes(blocks_[found].size)};
 }
 
-// Only the first candidate in order of (size, address) is looked at: when the oversize rules reject it, the search
+// Only the first candidate in order of best fit is looked at: when the oversize rules reject it, the search
 // fails.
 PytorchAllocator::Index PytorchAllocator::find_free(const Request& request) {
   FreeList& list = lists_[request.list];
@@ -97,6 +97,7 @@ PytorchAllocator::Index PytorchAllocator::new_segment(const Request& request) {
   if (!address) return kNone;
   Block like;
   like.list = request.list;
+  like.segment = next_segment_number();
   const Index made = new_block(like, *address, request.segment);
   stats_.segments.add(request.side, 1);
   stats_.reserved.add(request.side, segment);
@@ -300,6 +301,7 @@ PytorchAllocator::Index PytorchAllocator::new_block(const Block& like, int64_t a
   Block block;
   block.list = like.list;
   block.range = like.range;
+  block.segment = like.segment;
   block.is_mapped = like.is_mapped;
   block.address = address;
   block.size = size;
@@ -317,12 +319,19 @@ void PytorchAllocator::insert_free(Index index) {
   Block& block = blocks_[index];
   FreeList& list = lists_[block.list];
   block.searches_at_insert = pools_[list.pool.index].searches[static_cast<size_t>(list.side)];
-  list.free.insert({block.size, block.address, index});
+  list.free.insert(entry_of(index));
 }
 
-void PytorchAllocator::erase_free(Index index) {
-  lists_[blocks_[index].list].free.erase(blocks_[index].size, blocks_[index].address);
+void PytorchAllocator::erase_free(Index index) { lists_[blocks_[index].list].free.erase(entry_of(index)); }
+
+FreeSet::Entry PytorchAllocator::entry_of(Index index) const {
+  const Block& block = blocks_[index];
+  return {.size = block.size, .address = block.address, .segment = block.segment, .block = index};
 }
+
+// Among blocks of equal size the oldest segment's is taken first since 2.13 (pull request 183591); before, and inside a
+// segment, the lowest address.
+uint32_t PytorchAllocator::next_segment_number() { return torch_ >= 213 ? ++segments_made_ : 0; }
 
 std::vector<PlacedBlock> PytorchAllocator::layout() const {
   std::vector<PlacedBlock> placed;

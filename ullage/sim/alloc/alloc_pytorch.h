@@ -6,7 +6,7 @@
 //
 //   pool 0 (default) ── small ── stream 0 ── FreeList        pool 1 (a CUDA graph's) ── small ── stream 0 ── FreeList
 //                    │        └─ stream 5 ── FreeList                                └─ large ── ...
-//                    └─ large ── stream 0 ── FreeList { free: by (size, address), unmapped: by address }
+//                    └─ large ── stream 0 ── FreeList { free: best fit, unmapped: by address }
 //
 //   A segment is a chain of blocks in address order; only neighbours of one chain ever merge:
 //
@@ -70,6 +70,7 @@ class PytorchAllocator final : public Allocator {
     Index next = kNone;
     Index list = kNone;
     Index range = kNone;          // expandable range, if any
+    uint32_t segment = 0;         // number of its segment or range in order of creation
     uint32_t pending_events = 0;  // streams still waited for after the free
     uint32_t searches_at_insert = 0;
     BlockId id;
@@ -119,6 +120,8 @@ class PytorchAllocator final : public Allocator {
   AllocResult refuse(const Request& request, Bytes requested);
   Index list_for(PoolId pool, PoolSide side, uint32_t stream);
   Index new_block(const Block& like, int64_t address, int64_t size);
+  uint32_t next_segment_number();
+  FreeSet::Entry entry_of(Index index) const;
   void insert_free(Index index);
   void erase_free(Index index);
   static bool is_split(const Block& block) { return block.prev != kNone || block.next != kNone; }
@@ -159,6 +162,7 @@ class PytorchAllocator final : public Allocator {
   size_t finished_events_ = 0;   // of those, done but not yet polled
   std::vector<Index> deferred_;  // frees during a capture
   tsl::robin_map<Index, std::vector<uint32_t>> stream_uses_;
+  uint32_t segments_made_ = 0;
   int captures_ = 0;
 };
 

@@ -56,6 +56,7 @@ PytorchAllocator::Index PytorchAllocator::find_growable(const Request& request) 
   Block like;
   like.list = request.list;
   like.range = static_cast<Index>(ranges_.size() - 1);
+  like.segment = next_segment_number();
   like.is_mapped = false;
   const Index made = new_block(like, address, size);
   insert_unmapped(made);

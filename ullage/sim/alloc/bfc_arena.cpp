@@ -172,7 +172,7 @@ void BfcArena::release_region(Index whole) {
 
 void BfcArena::insert_free(Index index) {
   const Chunk& chunk = chunks_[index];
-  free_.insert({chunk.size, chunk.address, index});
+  free_.insert({.size = chunk.size, .address = chunk.address, .block = index});
   if (!is_split(chunk)) return;
   stats_.inactive_split.add(PoolSide::large, Bytes(chunk.size));
   stats_.inactive_splits.add(PoolSide::large, 1);
@@ -181,7 +181,7 @@ void BfcArena::insert_free(Index index) {
 // Before any link of the chunk changes, so that what is taken from the statistics is what was put there.
 void BfcArena::erase_free(Index index) {
   const Chunk& chunk = chunks_[index];
-  free_.erase(chunk.size, chunk.address);
+  free_.erase({.size = chunk.size, .address = chunk.address});
   if (!is_split(chunk)) return;
   stats_.inactive_split.subtract(PoolSide::large, Bytes(chunk.size));
   stats_.inactive_splits.subtract(PoolSide::large, 1);

@@ -1,9 +1,9 @@
-// FreeSet: free blocks in the order of best fit, by size, then address.
+// FreeSet: free blocks in the order of best fit, by size, then the age of their segment, then address.
 //
 //   FreeSet set;
-//   set.insert({.size = 512, .address = 0, .block = 7});
-//   FreeSet::Cursor found = set.lower_bound(400);        // the smallest block of at least 400 bytes, lowest address
-//   if (set.valid(found)) set.erase(found);
+//   set.insert({.size = 512, .address = 0, .segment = 1, .block = 7});
+//   FreeSet::Cursor found = set.lower_bound(400);        // the smallest block of at least 400 bytes, oldest segment
+//   first if (set.valid(found)) set.erase(found);
 //
 // A sorted sequence cut into short sorted arrays, so that an insert moves at most one array's worth of entries and a
 // search is two binary searches:
@@ -29,10 +29,12 @@ class FreeSet {
   struct Entry {
     int64_t size = 0;
     int64_t address = 0;
+    uint32_t segment = 0;  // number of its segment in order of creation; the same for all when age does not matter
     uint32_t block = 0;
 
-    bool before(int64_t other_size, int64_t other_address) const {
-      return size < other_size || (size == other_size && address < other_address);
+    bool before(const Entry& other) const {
+      if (size != other.size) return size < other.size;
+      return segment != other.segment ? segment < other.segment : address < other.address;
     }
   };
   struct Cursor {
@@ -53,23 +55,25 @@ class FreeSet {
     return {chunk, chunks_[chunk]->count - 1};
   }
 
-  // The first entry not before (size, address).
-  Cursor lower_bound(int64_t size, int64_t address = 0) const {
+  // The first entry of at least `size`.
+  Cursor lower_bound(int64_t size) const { return lower_bound(Entry{.size = size}); }
+  // The first entry not before `key`, whose block does not matter.
+  Cursor lower_bound(const Entry& key) const {
     uint32_t low = 0, high = static_cast<uint32_t>(chunks_.size());
     while (low < high) {
       const uint32_t middle = (low + high) / 2;
       const Chunk& chunk = *chunks_[middle];
-      if (chunk.entries[chunk.count - 1].before(size, address))
+      if (chunk.entries[chunk.count - 1].before(key))
         low = middle + 1;
       else
         high = middle;
     }
     if (low == chunks_.size()) return {low, 0};
-    return {low, slot_of(*chunks_[low], size, address)};
+    return {low, slot_of(*chunks_[low], key)};
   }
 
   void insert(const Entry& entry) {
-    Cursor at = lower_bound(entry.size, entry.address);
+    Cursor at = lower_bound(entry);
     if (at.chunk == chunks_.size()) {
       if (chunks_.empty()) chunks_.push_back(std::make_unique<Chunk>());
       at.chunk = static_cast<uint32_t>(chunks_.size() - 1);
@@ -89,9 +93,10 @@ class FreeSet {
               chunk.entries.begin() + at.slot);
     if (--chunk.count == 0) chunks_.erase(chunks_.begin() + at.chunk);
   }
-  void erase(int64_t size, int64_t address) {
-    const Cursor at = lower_bound(size, address);
-    check(valid(at) && (*this)[at].size == size && (*this)[at].address == address, "a free block is in its set");
+  void erase(const Entry& key) {
+    const Cursor at = lower_bound(key);
+    check(valid(at) && (*this)[at].size == key.size && (*this)[at].address == key.address,
+          "a free block is in its set");
     erase(at);
   }
 
@@ -102,11 +107,11 @@ class FreeSet {
     std::array<Entry, kChunkCapacity> entries;
   };
 
-  static uint32_t slot_of(const Chunk& chunk, int64_t size, int64_t address) {
+  static uint32_t slot_of(const Chunk& chunk, const Entry& key) {
     uint32_t low = 0, high = chunk.count;
     while (low < high) {
       const uint32_t middle = (low + high) / 2;
-      if (chunk.entries[middle].before(size, address))
+      if (chunk.entries[middle].before(key))
         low = middle + 1;
       else
         high = middle;
