@@ -26,6 +26,7 @@ What the file holds
       ullage.model, ullage.mode (train|eval), ullage.torch (version that exported)
       ullage.parameters  names of parameters() in order (the optimizer's order), one a line
       ullage.buffers     names of buffers, one a line; ullage.frozen: parameters without requires_grad
+      ullage.loss_weights  weights of the outputs' losses where training uses auxiliary outputs, for example 1,0.4
   * no stack traces, documentation strings or paths.
 """
 
@@ -55,6 +56,8 @@ def export(name, path, *, mode="train", batch=None, shape=None, seq=128, inplace
 
     built = catalogue.build(name, mode=mode, batch=batch, shape=shape, seq=seq, inplace=inplace, options=options)
     facts = {"ullage.model": built.name, "ullage.mode": mode, "ullage.torch": torch.__version__.split("+")[0]}
+    if built.loss:
+        facts["ullage.loss_weights"] = built.loss
     proto = pipeline.export_module(
         built.module, built.args, built.kwargs, dynamic=built.dynamic, name=built.name.split("/")[-1], facts=facts,
         value_info=value_info,

@@ -28,6 +28,9 @@ SIZES = {
     "unet": (3, 256, 256), "detector": (3, 640, 640),
 }
 
+# How training scripts weigh the losses of several outputs (main, auxiliary classifiers), where the model has them.
+LOSS_WEIGHTS = {"inception_v3": "1,0.4", "googlenet": "1,0.3,0.3"}
+
 OWN = {
     "unet": lambda: own_models.UNet(),
     "detector": lambda: own_models.Detector(),
@@ -95,7 +98,7 @@ class Built:
     args: tuple
     kwargs: dict
     dynamic: dict
-    output_names: list | None
+    loss: str | None
 
 
 def _torchvision(name):
@@ -213,4 +216,7 @@ def build(name, *, mode="train", batch=None, shape=None, seq=128, options=None, 
             dynamic = {0: {0: "batch"}}
     if batch:
         dynamic = {}
-    return Built(f"{family}/{bare}", module, args, kwargs, dynamic, None)
+    weights = LOSS_WEIGHTS.get(bare) if mode == "train" else None
+    if mode == "train" and (options or {}).get("aux_loss"):
+        weights = "1,0.5"
+    return Built(f"{family}/{bare}", module, args, kwargs, dynamic, weights)

@@ -10,6 +10,7 @@ What is recorded is listed in tools/export_onnx.py.
 from __future__ import annotations
 
 import ast
+import contextlib
 import re
 import warnings
 
@@ -53,6 +54,40 @@ def tensors_of(module):
         del sub._ullage_prefix
     every = [*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False)]
     return order, {name: names[id(tensor)] for name, tensor in every if name != names[id(tensor)]}
+
+
+def _lstm_shapes(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first):
+    width = params[1].shape[1] * (2 if bidirectional else 1)
+    return input.new_empty((*input.shape[:2], width)), torch.empty_like(hx[0]), torch.empty_like(hx[1])
+
+
+@contextlib.contextmanager
+def _whole_lstm():
+    """Tracing an LSTM would unroll it to single steps (and fix the length); its shapes are all that is needed."""
+    op = torch.ops.aten.lstm.input
+    keys = [k for k in (torch._C.DispatchKey.CompositeImplicitAutograd, torch._C.DispatchKey.Autograd) if k in op.py_kernels]
+    kept = {k: op.py_kernels[k] for k in keys}
+    op._dispatch_cache.clear()
+    op.py_kernels.update({k: _lstm_shapes for k in keys})
+    try:
+        yield
+    finally:
+        op.py_kernels.update(kept)
+        op._dispatch_cache.clear()
+
+
+def _output_names(program):
+    """Keys of a mapping or fields of a named tuple that the model returns; None leaves the exporter's names."""
+    spec = program.call_spec.out_spec
+    result = torch.utils._pytree.tree_unflatten(list(range(spec.num_leaves)), spec)
+    if isinstance(result, dict):
+        pairs = result.items()
+    elif hasattr(result, "_fields"):
+        pairs = zip(result._fields, result)
+    else:
+        return None
+    names = {index: key for key, index in pairs if isinstance(index, int)}
+    return [names[i] for i in range(spec.num_leaves)] if len(names) == spec.num_leaves else None
 
 
 def _trace(module, args, kwargs, dynamic):
@@ -258,17 +293,17 @@ def _symbol_names(program, args, kwargs, dynamic):
 
 
 def export_module(module, args=(), kwargs=None, *, dynamic=None, name="model", facts=None, opset=OPSET,
-                  value_info=True, output_names=None):
+                  value_info=True):
     """The ONNX model (ModelProto) of one module in its current train/eval mode."""
     kwargs = kwargs or {}
     order, tied = tensors_of(module)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), _whole_lstm():
         warnings.simplefilter("ignore")
         program, refused = _trace(module, args, kwargs, dynamic)
         called = _simplify(program)
         result = torch.onnx.export(
             program, args, kwargs=kwargs, dynamo=True, opset_version=opset, optimize=False, verbose=False,
-            custom_translation_table=translations.TABLE, output_names=output_names,
+            custom_translation_table=translations.TABLE, output_names=_output_names(program),
         )
     model = result.model
     passes.InlinePass()(model)
