@@ -1,8 +1,6 @@
 #include "ullage/importers/onnx/lower/call.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <utility>
 
 #include <fmt/format.h>
@@ -41,13 +39,7 @@ bool Call::has_attr(std::string_view name) const { return node_.find(name) != nu
 int64_t Call::attr(std::string_view name, int64_t otherwise) const { return node_.integer(name, otherwise); }
 double Call::real(std::string_view name, double otherwise) const {
   const Attribute* found = node_.find(name);
-  if (!found) return otherwise;
-  // The decimal that was meant: 1e-5 is stored as 9.99999975e-06, and thresholds are compared with it.
-  std::array<char, 32> text{};
-  double value = 0;
-  const auto end = std::to_chars(text.data(), text.data() + text.size(), found->real).ptr;
-  std::from_chars(text.data(), end, value);
-  return value;
+  return found ? meant(found->real) : otherwise;
 }
 std::string_view Call::text(std::string_view name, std::string_view otherwise) const { return node_.text(name, otherwise); }
 std::vector<int64_t> Call::ints(std::string_view name) const {

@@ -1,5 +1,7 @@
 #include "ullage/importers/onnx/lower/content.h"
 
+#include <array>
+#include <charconv>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -13,6 +15,14 @@ Size Content::integer(size_t i) const {
   if (x >= 9.2e18) return std::numeric_limits<int64_t>::max();
   if (x <= -9.2e18) return std::numeric_limits<int64_t>::min();
   return static_cast<int64_t>(x);
+}
+
+double meant(float stored) {
+  std::array<char, 32> text{};
+  double value = 0;
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), stored).ptr;
+  std::from_chars(text.data(), end, value);
+  return value;
 }
 
 ContentPtr content_of(std::vector<Size> ints) {

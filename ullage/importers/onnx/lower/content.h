@@ -23,6 +23,9 @@ struct Content {
 
 using ContentPtr = std::shared_ptr<const Content>;
 
+// The decimal that was meant by a 32-bit real: 1e-5 is stored as 9.99999975e-06, and thresholds are compared with it.
+double meant(float stored);
+
 ContentPtr content_of(std::vector<Size> ints);
 ContentPtr content_of(std::vector<double> reals);
 

@@ -25,13 +25,15 @@ Status constant(Call& c) {
   if (const Attribute* a = node.find("value_int")) {
     c.set(0, c.host(DType::i64, {}, content_of(std::vector<Size>{a->integer})));
   } else if (const Attribute* b = node.find("value_float")) {
-    c.set(0, c.host(DType::f32, {}, content_of(std::vector<double>{static_cast<double>(b->real)})));
+    c.set(0, c.host(DType::f32, {}, content_of(std::vector<double>{meant(b->real)})));
   } else if (const Attribute* d = node.find("value_ints")) {
     c.set(0, c.host(DType::i64, Sizes{Size(static_cast<int64_t>(d->integers.size()))},
                     content_of(std::vector<Size>(d->integers.begin(), d->integers.end()))));
   } else if (const Attribute* e = node.find("value_floats")) {
+    std::vector<double> reals;
+    for (const float x : e->reals) reals.push_back(meant(x));
     c.set(0, c.host(DType::f32, Sizes{Size(static_cast<int64_t>(e->reals.size()))},
-                    content_of(std::vector<double>(e->reals.begin(), e->reals.end()))));
+                    content_of(std::move(reals))));
   } else if (node.find("value_string") || node.find("value_strings")) {
     const Attribute* texts = node.find("value_strings");
     c.set(0, c.host(DType::string, texts ? Sizes{Size(static_cast<int64_t>(texts->texts.size()))} : Sizes{}, nullptr));

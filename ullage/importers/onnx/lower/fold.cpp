@@ -298,7 +298,7 @@ bool all_known(const Call& c) {
 }  // namespace
 
 bool makes_tensor(std::string_view op) {
-  static constexpr std::array kCreators = {"Range", "ConstantOfShape", "EyeLike", "RandomNormal", "RandomUniform", "RandomNormalLike",
+  static constexpr std::array kCreators = {"Range", "ConstantOfShape", "Expand", "EyeLike", "RandomNormal", "RandomUniform", "RandomNormalLike",
                                            "RandomUniformLike", "Bernoulli", "Multinomial", "BlackmanWindow", "HannWindow", "HammingWindow",
                                            "MelWeightMatrix"};
   return std::ranges::find(kCreators, op) != kCreators.end();

@@ -10,6 +10,7 @@
 namespace ullage::onnx {
 namespace {
 
+constexpr int64_t kMaxReals = 16;         // elements of real constants that are read: scalars, factors of Resize
 constexpr int kMaxDepth = 32;            // nested subgraphs; real files have 3
 constexpr int64_t kMaxSteps = 4'000'000;  // ATen steps of one graph, loops unrolled
 
@@ -70,6 +71,11 @@ void Lowering::bind(std::string_view name, DraftId id) {
 
 DraftId Lowering::add(DraftValue value) { return draft_.values.push(std::move(value)); }
 
+const std::vector<DraftId>* Lowering::find_sequence(DraftId id) const {
+  const auto found = sequences_.find(id.index);
+  return found == sequences_.end() ? nullptr : &found->second;
+}
+
 DraftId Lowering::store(const Tensor& tensor, bool from_constant) {
   DraftValue value{.name = tensor.name, .dtype = tensor.dtype, .home = Home::stored, .stored = &tensor};
   value.from_constant = from_constant;
@@ -77,14 +83,15 @@ DraftId Lowering::store(const Tensor& tensor, bool from_constant) {
   for (const int64_t dim : tensor.dims) value.sizes.push(dim);
   const int64_t count = tensor.numel();
   if (count <= kMaxContent && !tensor.sparse && tensor.payload != Payload::none) {
-    if (is_floating(value.dtype) && count == 1 && tensor.payload == Payload::inside) {
-      if (auto reals = read_reals(model_, tensor)) value.content = content_of(std::move(*reals));
-    } else if (!is_floating(value.dtype) && !is_complex(value.dtype) && value.dtype != DType::string) {
-      if (const auto ints = read_ints(model_, tensor)) {
-        value.content = content_of(std::vector<Size>(ints->begin(), ints->end()));
+    if (is_floating(value.dtype) && count <= kMaxReals && tensor.payload == Payload::inside) {
+      if (auto reals = read_reals(model_, tensor)) {
+        for (double& x : *reals) {
+          if (value.dtype == DType::f32) x = meant(static_cast<float>(x));
+        }
+        value.content = content_of(std::move(*reals));
       }
-    } else if (is_floating(value.dtype) && count <= 16 && tensor.payload == Payload::inside) {  // scales of Resize
-      if (auto reals = read_reals(model_, tensor)) value.content = content_of(std::move(*reals));
+    } else if (!is_floating(value.dtype) && !is_complex(value.dtype) && value.dtype != DType::string) {
+      if (const auto ints = read_ints(model_, tensor)) value.content = content_of(std::vector<Size>(ints->begin(), ints->end()));
     }
   }
   return add(std::move(value));

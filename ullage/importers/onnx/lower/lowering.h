@@ -47,6 +47,10 @@ class Lowering {
   std::optional<Size> frozen_batch() const { return frozen_batch_; }
   int64_t batch() const { return batch_; }
 
+  // The tensors of a sequence, by the value that stands for it.
+  std::vector<DraftId>& sequence(DraftId id) { return sequences_[id.index]; }
+  const std::vector<DraftId>* find_sequence(DraftId id) const;
+
   // Whether the model owns this stored tensor (parameter or buffer), as far as names tell.
   bool owned(const DraftValue& value) const;
   bool listed_buffer(std::string_view name) const { return buffers_.contains(name); }
@@ -73,6 +77,7 @@ class Lowering {
   std::vector<const ValueInfo*> weight_inputs_;  // inputs that are weights (exports without parameters)
   tsl::robin_set<std::string_view> listed_;        // names of parameters and buffers, when the exporter lists them
   tsl::robin_set<std::string_view> buffers_;
+  tsl::robin_map<uint32_t, std::vector<DraftId>> sequences_;
   std::optional<Size> frozen_batch_;
   int64_t batch_ = 0;
   int depth_ = 0;

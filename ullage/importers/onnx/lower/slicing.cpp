@@ -80,6 +80,8 @@ Status slice(Call& c) {
     const Range now = range_of(old.now, starts[i].now, end.now, step);
     const Range was = range_of(old.was, starts[i].was, end.was, step);
     sizes[axis] = {now.count, was.count};
+    // x[:, a:b] skips the dims that it takes whole, so eager has no op for them (only tracing writes them out).
+    if (step == 1 && now.start == 0 && now.count == old.now && c.aten() != "aten.narrow.default") continue;
     if (step < 0) {
       if (step != -1 || now.count != old.now) c.note("data_dependent_shape", "a slice with a negative step that is not a flip");
       y = c.step("flip", {y}, dtype, sizes, {{"dims", std::vector<int64_t>{axis}}});
@@ -220,7 +222,7 @@ Status pad(Call& c) {
     if (begin[static_cast<size_t>(d)] != 0 || end[static_cast<size_t>(d)] != 0) first = d;
   }
   std::vector<int64_t> list;
-  for (int d = rank - 1; d >= first; --d) {
+  for (int d = rank - 1; d >= std::min(first, rank - 1); --d) {
     list.push_back(begin[static_cast<size_t>(d)]);
     list.push_back(end[static_cast<size_t>(d)]);
   }

@@ -1,5 +1,0 @@
-#include "ullage/importers/onnx/lower/call.h"
-
-namespace ullage::onnx {
-std::span<const OpRule> microsoft_rules() { return {}; }
-}  // namespace ullage::onnx
