@@ -10,12 +10,19 @@ namespace {
 
 class Fuse {
  public:
-  explicit Fuse(Lowering& lowering) : lowering_(lowering), draft_(lowering.draft()), reads_(read_counts(draft_)) {}
+  explicit Fuse(Lowering& lowering) : draft_(lowering.draft()), reads_(read_counts(draft_)) {}
 
   void run() {
     for (uint32_t s = 1; s <= draft_.nodes.size(); ++s) {
       if (draft_.nodes[StepId{s}].dropped) continue;
-      if (draft_.nodes[StepId{s}].op == "add") linear_bias(StepId{s});
+      const DraftNode& step = draft_.nodes[StepId{s}];
+      if (step.op == "add") {
+        linear_bias(StepId{s});
+      } else if (step.op == "mul" && step.aten.empty()) {
+        if (!gated(StepId{s})) error_gelu(StepId{s});
+      } else if (step.op == "div" && step.aten.empty()) {
+        layer_norm(StepId{s});
+      }
     }
   }
 
@@ -46,7 +53,133 @@ class Fuse {
     }
   }
 
-  Lowering& lowering_;
+  bool is_number(const DraftNode& step, double wanted) const {
+    for (const Attr& attr : step.attrs) {
+      if (attr.key != "other" && attr.key != "exponent") continue;
+      const double x = std::holds_alternative<double>(attr.value)    ? std::get<double>(attr.value)
+                       : std::holds_alternative<int64_t>(attr.value) ? static_cast<double>(std::get<int64_t>(attr.value))
+                                                                     : NAN;
+      return std::abs(x - wanted) < 1e-4 * std::max(1.0, std::abs(wanted));
+    }
+    return false;
+  }
+  bool read_once(DraftId id) const { return reads_[id.index] == 1; }
+
+  // x · sigmoid(x) is silu, x · hardsigmoid(x) is hardswish.
+  bool gated(StepId at) {
+    DraftNode& mul = draft_.nodes[at];
+    if (mul.inputs.size() != 2) return false;
+    for (size_t side = 0; side < 2; ++side) {
+      DraftNode* gate = producer(mul.inputs[side]);
+      const DraftId x = mul.inputs[1 - side];
+      if (!gate || (gate->op != "sigmoid" && gate->op != "hardsigmoid") || gate->inputs[0] != x || !read_once(mul.inputs[side])) continue;
+      mul.op = gate->op == "sigmoid" ? "silu" : "hardswish";
+      mul.inputs = {x};
+      gate->dropped = true;
+      return true;
+    }
+    return false;
+  }
+
+  // x · (1 + erf(x / √2)) · 0.5, the 0.5 at the end or at x.
+  void error_gelu(StepId at) {
+    DraftNode& last = draft_.nodes[at];
+    std::vector<DraftNode*> parts;
+    DraftId half_of;  // the value that stands beside (1 + erf) in the product
+    DraftNode* product = &last;
+    const bool half_last = last.inputs.size() == 1 && is_number(last, 0.5);
+    if (half_last) {
+      product = producer(last.inputs[0]);
+      if (!product || product->op != "mul" || !read_once(last.inputs[0])) return;
+      parts.push_back(product);
+    }
+    if (product->inputs.size() != 2) return;
+    for (size_t side = 0; side < 2; ++side) {
+      DraftNode* plus = producer(product->inputs[side]);
+      if (!plus || plus->op != "add" || plus->inputs.size() != 1 || !is_number(*plus, 1) || !read_once(product->inputs[side])) continue;
+      DraftNode* erf = producer(plus->inputs[0]);
+      if (!erf || erf->op != "erf" || !read_once(plus->inputs[0])) continue;
+      DraftNode* scaled = producer(erf->inputs[0]);
+      if (!scaled || scaled->inputs.size() != 1 || !read_once(erf->inputs[0])) continue;
+      const bool by_root = (scaled->op == "div" && is_number(*scaled, std::sqrt(2.0))) || (scaled->op == "mul" && is_number(*scaled, std::sqrt(0.5)));
+      if (!by_root) continue;
+      half_of = product->inputs[1 - side];
+      const DraftId x = scaled->inputs[0];
+      parts.insert(parts.end(), {plus, erf, scaled});
+      if (!half_last) {
+        DraftNode* half = producer(half_of);
+        if (!half || half->op != "mul" || half->inputs.size() != 1 || !is_number(*half, 0.5) || half->inputs[0] != x || !read_once(half_of)) return;
+        parts.push_back(half);
+      } else if (half_of != x) {
+        return;
+      }
+      for (DraftNode* part : parts) part->dropped = true;
+      last.dropped = false;
+      last.op = "gelu";
+      last.inputs = {x};
+      last.attrs = {{"approximate", "none"}};
+      return;
+    }
+  }
+
+  // (x − mean) / sqrt(mean((x − mean)²) + eps), then · weight + bias.
+  void layer_norm(StepId at) {
+    DraftNode& divide = draft_.nodes[at];
+    if (divide.inputs.size() != 2) return;
+    DraftNode* sub = producer(divide.inputs[0]);
+    DraftNode* root = producer(divide.inputs[1]);
+    if (!sub || sub->op != "sub" || sub->inputs.size() != 2 || !root || root->op != "sqrt") return;
+    DraftNode* mean = producer(sub->inputs[1]);
+    DraftNode* plus = producer(root->inputs[0]);
+    if (!mean || mean->op != "mean" || mean->inputs[0] != sub->inputs[0] || !plus || plus->op != "add" || plus->inputs.size() != 1) return;
+    DraftNode* variance = producer(plus->inputs[0]);
+    if (!variance || variance->op != "mean") return;
+    DraftNode* square = producer(variance->inputs[0]);
+    if (!square || square->op != "pow" || !is_number(*square, 2)) return;
+    DraftNode* centred = producer(square->inputs[0]);
+    if (!centred || centred->op != "sub" || centred->inputs != sub->inputs) return;
+    const DraftId x = sub->inputs[0];
+    const Sizes& sizes = draft_.values[x].sizes;
+    double eps = 1e-5;
+    for (const Attr& attr : plus->attrs) {
+      if (attr.key == "other" && std::holds_alternative<double>(attr.value)) eps = std::get<double>(attr.value);
+    }
+    // weight and bias may follow
+    std::vector<DraftId> inputs{x};
+    DraftNode* last = &divide;
+    DraftNode* scale = only_reader(divide.outputs[0], "mul");
+    DraftNode* shift = nullptr;
+    const DraftId weight = scale ? other_input(*scale, divide.outputs[0]) : DraftId{};
+    if (weight && draft_.values[weight].home == Home::stored && draft_.values[weight].sizes.rank() == 1) {
+      inputs.push_back(weight);
+      last = scale;
+      shift = only_reader(scale->outputs[0], "add");
+      const DraftId bias = shift ? other_input(*shift, scale->outputs[0]) : DraftId{};
+      if (bias && draft_.values[bias].home == Home::stored && draft_.values[bias].sizes.rank() == 1) {
+        inputs.push_back(bias);
+        last = shift;
+      }
+    }
+    for (size_t i = 1; i < inputs.size(); ++i) draft_.values[inputs[i]].use = Use::weight;
+    for (DraftNode* part : {sub, centred, mean, square, variance, plus, root, &divide}) part->dropped = true;
+    if (last != &divide && scale) scale->dropped = true;
+    last->dropped = false;
+    last->op = "layer_norm";
+    last->inputs = std::move(inputs);
+    last->attrs = {{"normalized_shape", std::vector<int64_t>{sizes[-1].now}}, {"eps", eps}};
+  }
+
+  DraftNode* only_reader(DraftId id, std::string_view op) {
+    if (!read_once(id)) return nullptr;
+    for (uint32_t s = draft_.values[id].producer.index + 1; s <= draft_.nodes.size(); ++s) {
+      DraftNode& step = draft_.nodes[StepId{s}];
+      if (step.dropped || std::ranges::find(step.inputs, id) == step.inputs.end()) continue;
+      return step.op == op && step.inputs.size() == 2 ? &step : nullptr;
+    }
+    return nullptr;
+  }
+  static DraftId other_input(const DraftNode& step, DraftId id) { return step.inputs[0] == id ? step.inputs[1] : step.inputs[0]; }
+
   Draft& draft_;
   std::vector<int> reads_;
 };
