@@ -1,60 +1,66 @@
-// Dropouts and random tensors (Dropout.cpp, Dropout.cu).
-#include "ullage/eager/rules.h"
+#include "ullage/eager/ops/unary.h"
 
 namespace ullage::eager {
 namespace {
 
-bool is_off(const Call& c) {
-  return c.node.attr_int("train", 1) == 0 || c.node.attr_float("p", 0.5) <= 0 || c.in[0].numel() == 0;
+bool drops(const Call& c) {
+  return c.node.attr_int("train", 1) != 0 && c.node.attr_float("p", 0.5) > 0 && c.in[0].numel() > 0;
 }
 
-Tensor in_place_result(Call& c) {
+// x times a tensor that is kept: the noise of feature and in-place dropout.
+void times_kept(Call& c, Tensor noise) {
   const Tensor& x = c.in[0];
-  return c.m.view_of(x, x.sizes(), x.strides());
+  Tensor y = c.in_place ? same_storage(c.m, x) : pointwise_result(c.m, {&x, &noise}, x.dtype());
+  c.m.record("MulBackward0", {x}, {y}, {noise},
+             [](Backward& b) { b.set(0, pointwise_result(b.m, {&b.grad(), &b.saved(0)}, b.grad().dtype())); });
+  c.out[0] = y;
 }
 
-// Multiplies by noise that backward multiplies by again: the form of feature dropouts and of every dropout in place.
-void drop_by_noise(Call& c, const Shape& noise_sizes) {
-  const Tensor& x = c.in[0];
-  const Tensor noise = c.m.empty(noise_sizes, x.dtype());
-  Tensor y = c.in_place ? in_place_result(c) : c.m.empty_like(x);
-  c.m.record("MulBackward0", {x}, {y}, {noise}, [](Backward& b) { b.set(0, b.m.empty_like(b.grad())); });
-  c.out[0] = std::move(y);
-}
-
+// The fused kernel makes a bool mask, then the result; it also runs without gradients.
 void dropout(Call& c) {
   const Tensor& x = c.in[0];
-  if (is_off(c)) {
+  if (!drops(c)) {
     c.out[0] = x;
     return;
   }
-  if (c.in_place) return drop_by_noise(c, x.sizes());
+  if (c.node.attr_float("p", 0.5) == 1) return times_kept(c, c.m.empty({}, x.dtype()));
+  if (c.in_place) return times_kept(c, c.m.empty_like(x));
   const Tensor mask = c.m.empty_like(x, DType::boolean);
   Tensor y = c.m.empty_like(x);
-  c.m.record("NativeDropoutBackward0", {x}, {y}, {mask}, [](Backward& b) { b.set(0, b.m.empty_like(b.grad())); });
-  c.out[0] = std::move(y);
+  c.m.record("NativeDropoutBackward0", {x}, {y}, {mask},
+             [](Backward& b) { b.set(0, pointwise_result(b.m, {&b.grad(), &b.saved(0)}, b.grad().dtype())); });
+  c.out[0] = y;
 }
 
 void feature_dropout(Call& c) {
   const Tensor& x = c.in[0];
-  if (is_off(c)) {
+  if (!drops(c)) {
     c.out[0] = x;
     return;
   }
-  Shape noise = x.sizes();
-  for (int d = 2; d < noise.rank(); ++d) noise.set(d, 1);
-  drop_by_noise(c, noise);
+  Shape channels = x.sizes();
+  for (int d = 2; d < channels.rank(); ++d) channels.set(d, 1);
+  times_kept(c, c.m.empty(channels, x.dtype()));
 }
 
-void random_tensor(Call& c) { c.out[0] = c.m.empty(c.shape(), c.graph_dtype()); }
+void bernoulli(Call& c) {
+  const Tensor& x = c.in[0];
+  if (c.in_place) {  // fills x: what was recorded before does not matter any more
+    c.out[0] = same_storage(c.m, x);
+    return;
+  }
+  Tensor y = c.m.empty_like(x);
+  c.m.record("BernoulliBackward0", {x}, {y}, {}, [](Backward& b) { b.set(0, b.m.empty_like(b.grad())); });
+  c.out[0] = y;
+}
+
+void rand(Call& c) { c.out[0] = c.m.empty(c.shape(), c.graph_dtype()); }
 
 constexpr RuleRow kRules[] = {
-    {"bernoulli", random_tensor, Autocast::none, "Distributions.cpp: result only, no gradient"},
-    {"dropout", dropout, Autocast::none,
-     "Dropout.cu: a bool mask, then the result; in place a noise tensor in the input's dtype; trace 2.15"},
-    {"feature_dropout", feature_dropout, Autocast::none,
-     "Dropout.cpp: noise of [N, C, 1, …], then the product; trace 2.15"},
-    {"rand", random_tensor, Autocast::none, "TensorFactories: result only"},
+    {"bernoulli", bernoulli, Autocast::none, "derivatives.yaml: bernoulli; trace 2.15"},
+    {"dropout", dropout, Autocast::none, "Dropout.cpp: native_dropout; trace 2.15"},
+    {"feature_dropout", feature_dropout, Autocast::none, "Dropout.cpp: feature_dropout; trace 2.15"},
+    {"rand", rand, Autocast::none, "TensorFactories.cpp; trace 2.15"},
 };
 
 }  // namespace
