@@ -839,13 +839,13 @@ constexpr PlanLeaf kLeaves[] = {
 }  // namespace
 
 PlanTable plan_table() {
-  return {kQuestions, kLeaves, {
-      {0, 76, 128},  // tf32
-      {223, 247, 263},  // half
-      {290, 293, 296},  // full
-      {304, 316, 330},  // tf32_nhwc
-      {377, 381, 387},  // half_nhwc
-  }};
+  return {kQuestions, kLeaves, {{
+      {{0, 76, 128}},  // tf32
+      {{223, 247, 263}},  // half
+      {{290, 293, 296}},  // full
+      {{304, 316, 330}},  // tf32_nhwc
+      {{377, 381, 387}},  // half_nhwc
+  }}};
 }
 
 }  // namespace ullage::eager
