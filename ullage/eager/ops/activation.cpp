@@ -54,7 +54,8 @@ void prelu(Call& c) {
 
 void softsign(Call& c) {
   const Tensor& x = c.in[0];
-  c.out[0] = div(c.m, x, add_scalar(c.m, abs(c.m, x)));
+  const Tensor denominator = add_scalar(c.m, abs(c.m, x));
+  c.out[0] = div(c.m, x, denominator);
 }
 
 constexpr auto kUnaryRules = unary_rules<kUnary>();
