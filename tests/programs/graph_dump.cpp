@@ -1,14 +1,14 @@
-// graph_dump MODEL.onnx [--batch N] [--seq N] [--input NAME=1x3x8x8] [--quiet]: the Graph that the importer makes, as text, for people
-// and for tests in Python. One line a value or node:
+// graph_dump MODEL.onnx [--batch N] [--seq N] [--input NAME=1x3x8x8] [--quiet]: the Graph that the importer makes, as
+// text, for people and for tests in Python. One line a value or node:
 //
 //   parameter conv1.weight float32 64x3x7x7
 //   node convolution conv1 in=x,conv1.weight,- out=conv2d:float32:1x64x112x112 stride=[2,2] padding=[3,3] …
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <chrono>
 #include <cstdio>
 #include <string>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "ullage/importers/onnx/lower/lower.h"
 #include "ullage/importers/onnx/model.h"
@@ -23,7 +23,8 @@ std::string attr_text(const Attr& attr) {
   const std::string key(attr.key);
   if (const auto* i = std::get_if<int64_t>(&attr.value)) return fmt::format("{}={}", key, *i);
   if (const auto* d = std::get_if<double>(&attr.value)) return fmt::format("{}={}", key, *d);
-  if (const auto* v = std::get_if<std::vector<int64_t>>(&attr.value)) return fmt::format("{}=[{}]", key, fmt::join(*v, ","));
+  if (const auto* v = std::get_if<std::vector<int64_t>>(&attr.value))
+    return fmt::format("{}=[{}]", key, fmt::join(*v, ","));
   return fmt::format("{}={}", key, std::get<std::string>(attr.value));
 }
 
@@ -34,7 +35,8 @@ void print(const Graph& g) {
     fmt::print("{} {} {} {}\n", kKinds[static_cast<size_t>(v.kind)], v.name, name_of(v.dtype), shape_text(v));
   }
   for (const Node& n : g.nodes) {
-    std::string line = fmt::format("node {} {} in=", n.op, g.modules[n.module].name.empty() ? "-" : g.modules[n.module].name);
+    std::string line =
+        fmt::format("node {} {} in=", n.op, g.modules[n.module].name.empty() ? "-" : g.modules[n.module].name);
     for (size_t i = 0; i < n.inputs.size(); ++i) {
       line += fmt::format("{}{}", i ? "," : "", n.inputs[i] ? g.values[n.inputs[i]].name : "-");
     }
@@ -89,7 +91,8 @@ int main(int argc, char** argv) {
   if (!graph) return fail_with(graph.error());
   if (!quiet) print(*graph);
   for (const Diagnostic& d : notes.rows()) fmt::print("diagnostic {} {} {}\n", d.kind, d.count, d.first);
-  fmt::print(stderr, "{} nodes, {} parameters, read {:.2f} ms, lowered {:.2f} ms\n", graph->nodes.size(), graph->parameter_count(),
-             std::chrono::duration<double, std::milli>(t1 - t0).count(), std::chrono::duration<double, std::milli>(t2 - t1).count());
+  fmt::print(stderr, "{} nodes, {} parameters, read {:.2f} ms, lowered {:.2f} ms\n", graph->nodes.size(),
+             graph->parameter_count(), std::chrono::duration<double, std::milli>(t1 - t0).count(),
+             std::chrono::duration<double, std::milli>(t2 - t1).count());
   return 0;
 }

@@ -53,8 +53,10 @@ DraftId rotate(Call& c, DraftId x, DraftId cosines, DraftId sines) {
   Sizes half = sizes;
   half[-1] = floor_div(sizes[-1], Size(2));
   const DraftId direct = c.step("mul", {x, cosines}, dtype, sizes);
-  const DraftId first = c.step("slice", {x}, dtype, half, {{"dim", last}, {"start", int64_t{0}}, {"end", half[-1].now}, {"step", int64_t{1}}});
-  const DraftId second = c.step("slice", {x}, dtype, half, {{"dim", last}, {"start", half[-1].now}, {"end", sizes[-1].now}, {"step", int64_t{1}}});
+  const DraftId first = c.step("slice", {x}, dtype, half,
+                               {{"dim", last}, {"start", int64_t{0}}, {"end", half[-1].now}, {"step", int64_t{1}}});
+  const DraftId second = c.step("slice", {x}, dtype, half,
+                                {{"dim", last}, {"start", half[-1].now}, {"end", sizes[-1].now}, {"step", int64_t{1}}});
   const DraftId negative = c.step("neg", {second}, dtype, half);
   const DraftId turned = c.step("cat", {negative, first}, dtype, sizes, {{"dim", last}});
   const DraftId crossed = c.step("mul", {turned, sines}, dtype, sizes);

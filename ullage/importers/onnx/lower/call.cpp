@@ -41,7 +41,9 @@ double Call::real(std::string_view name, double otherwise) const {
   const Attribute* found = node_.find(name);
   return found ? meant(found->real) : otherwise;
 }
-std::string_view Call::text(std::string_view name, std::string_view otherwise) const { return node_.text(name, otherwise); }
+std::string_view Call::text(std::string_view name, std::string_view otherwise) const {
+  return node_.text(name, otherwise);
+}
 std::vector<int64_t> Call::ints(std::string_view name) const {
   const auto list = node_.integers(name);
   return {list.begin(), list.end()};
@@ -63,8 +65,9 @@ Result<std::vector<Size>> Call::known(size_t i, std::string_view what) const {
   const DraftValue& v = value(i);
   if (!v.content) {
     const bool stored = v.home == Home::stored;
-    return unsupported(stored ? fmt::format("its {} is in {}, whose values are not in the file", what, v.name)
-                              : fmt::format("its {} ({}) depends on values that are computed at run time", what, v.name),
+    return unsupported(stored
+                           ? fmt::format("its {} is in {}, whose values are not in the file", what, v.name)
+                           : fmt::format("its {} ({}) depends on values that are computed at run time", what, v.name),
                        stored ? "put the file that holds the external data beside the model" : "");
   }
   std::vector<Size> list;
@@ -107,7 +110,8 @@ DraftId Call::flipped(DraftId weight) {
 
 std::string_view Call::aten() const { return find_metadata(node_.metadata, "ullage.aten"); }
 
-DraftId Call::step(std::string_view op, std::vector<DraftId> inputs, DType dtype, Sizes sizes, std::vector<Attr> attrs) {
+DraftId Call::step(std::string_view op, std::vector<DraftId> inputs, DType dtype, Sizes sizes,
+                   std::vector<Attr> attrs) {
   const Made made{dtype, sizes};
   return steps(op, std::move(inputs), {&made, 1}, std::move(attrs))[0];
 }
@@ -120,7 +124,8 @@ std::vector<DraftId> Call::steps(std::string_view op, std::vector<DraftId> input
   node.group = find_metadata(node_.metadata, "ullage.node");
   node.aten = find_metadata(node_.metadata, "ullage.aten");
   for (const Made& made : outputs) {
-    node.outputs.push_back(lowering_.add({.name = {}, .dtype = made.dtype, .home = Home::made, .sizes = made.sizes, .producer = id}));
+    node.outputs.push_back(
+        lowering_.add({.name = {}, .dtype = made.dtype, .home = Home::made, .sizes = made.sizes, .producer = id}));
   }
   std::vector<DraftId> made = node.outputs;
   draft.nodes.push(std::move(node));
@@ -137,7 +142,8 @@ void Call::set(size_t k, DraftId id) {
   if (wants(k)) lowering_.bind(node_.outputs[k], id);
 }
 
-Status Call::result(std::string_view op, std::vector<DraftId> inputs, DType dtype, Sizes sizes, std::vector<Attr> attrs) {
+Status Call::result(std::string_view op, std::vector<DraftId> inputs, DType dtype, Sizes sizes,
+                    std::vector<Attr> attrs) {
   set(0, step(op, std::move(inputs), dtype, sizes, std::move(attrs)));
   return {};
 }
@@ -162,8 +168,10 @@ Result<Sizes> Call::broadcast(const Sizes& a, const Sizes& b) const {
     if (x.now != y.now && x.now != 1 && y.now != 1) {
       const std::string sizes = fmt::format("{} and {}", a.shape().to_string(), b.shape().to_string());
       if (x.was == y.was) {
-        return unsupported(fmt::format("at the batch asked for its inputs ({}) no longer go together: one of them was fixed at export", sizes),
-                           "export the model with a dynamic batch, or ask for the batch it was exported with");
+        return unsupported(
+            fmt::format("at the batch asked for its inputs ({}) no longer go together: one of them was fixed at export",
+                        sizes),
+            "export the model with a dynamic batch, or ask for the batch it was exported with");
       }
       return error(fmt::format("its inputs ({}) do not go together", sizes));
     }
@@ -172,7 +180,9 @@ Result<Sizes> Call::broadcast(const Sizes& a, const Sizes& b) const {
   return out;
 }
 
-void Call::rebatched(std::string_view what) { lowering_.notes().add("rebatched_constant", fmt::format("{}: {}", label(), what)); }
+void Call::rebatched(std::string_view what) {
+  lowering_.notes().add("rebatched_constant", fmt::format("{}: {}", label(), what));
+}
 void Call::note(std::string_view kind, std::string_view detail) {
   lowering_.notes().add(kind, detail.empty() ? label() : fmt::format("{}: {}", label(), detail));
 }

@@ -1,5 +1,5 @@
-// Call: one node of the file while it is lowered: what a handler sees and everything it may do. A handler reads sizes, types, attributes
-// and known contents, emits ATen steps, and names the outputs.
+// Call: one node of the file while it is lowered: what a handler sees and everything it may do. A handler reads sizes,
+// types, attributes and known contents, emits ATen steps, and names the outputs.
 //
 //   Status relu(Call& c) { return c.result("relu", {c.id(0)}, c.dtype(0), c.sizes(0)); }
 #pragma once
@@ -58,8 +58,8 @@ class Call {
   std::string_view text(std::string_view name, std::string_view otherwise = {}) const;
   std::vector<int64_t> ints(std::string_view name) const;
 
-  // Integers that moved from an attribute to an input with some opset: the attribute if there, else the content of input i.
-  // Empty optional: neither. An error if the input is there and its content is not known.
+  // Integers that moved from an attribute to an input with some opset: the attribute if there, else the content of
+  // input i. Empty optional: neither. An error if the input is there and its content is not known.
   Result<std::optional<std::vector<Size>>> ints_or_input(std::string_view name, size_t i) const;
   // The content of input i as sizes; an error (with the input's name) when it is not known.
   Result<std::vector<Size>> known(size_t i, std::string_view what) const;
@@ -75,7 +75,8 @@ class Call {
   std::string_view aten() const;
 
   // Emits one ATen step and returns what it makes.
-  DraftId step(std::string_view op, std::vector<DraftId> inputs, DType dtype, Sizes sizes, std::vector<Attr> attrs = {});
+  DraftId step(std::string_view op, std::vector<DraftId> inputs, DType dtype, Sizes sizes,
+               std::vector<Attr> attrs = {});
   std::vector<DraftId> steps(std::string_view op, std::vector<DraftId> inputs, std::span<const Made> outputs,
                              std::vector<Attr> attrs = {});
   // A value without a step: numbers known on the host.
@@ -85,7 +86,8 @@ class Call {
   size_t output_count() const;
   bool wants(size_t k) const;  // the node names its k-th output
   void set(size_t k, DraftId id);
-  Status result(std::string_view op, std::vector<DraftId> inputs, DType dtype, Sizes sizes, std::vector<Attr> attrs = {});
+  Status result(std::string_view op, std::vector<DraftId> inputs, DType dtype, Sizes sizes,
+                std::vector<Attr> attrs = {});
   // The sizes the file declares for output k, bound to the run's; none when it declares none.
   std::optional<Made> declared(size_t k) const;
 

@@ -91,7 +91,8 @@ class Collapse {
         while (start < to.rank() && start < from.rank() && from[start] == to[start]) ++start;
         const int behind = to.rank() - 1 - start;  // dims that stay after the flattened one
         step.op = "flatten";
-        step.attrs = {{"start_dim", int64_t{std::min(start, from.rank() - 1)}}, {"end_dim", int64_t{from.rank() - 1 - std::max(behind, 0)}}};
+        step.attrs = {{"start_dim", int64_t{std::min(start, from.rank() - 1)}},
+                      {"end_dim", int64_t{from.rank() - 1 - std::max(behind, 0)}}};
       }
     } else if (step.op.starts_with("avg_pool") && aten.starts_with("adaptive_avg_pool")) {
       step.op = aten;
@@ -154,7 +155,8 @@ class Collapse {
   }
 
   // Leaves the last step alone in the place of all.
-  void replace(const Group& group, std::string_view op, std::vector<DraftId> inputs, std::vector<DraftId> outputs, std::vector<Attr> attrs) {
+  void replace(const Group& group, std::string_view op, std::vector<DraftId> inputs, std::vector<DraftId> outputs,
+               std::vector<Attr> attrs) {
     for (const StepId s : group.steps) draft_.nodes[s].dropped = true;
     DraftNode& step = draft_.nodes[group.steps.back()];
     step.dropped = false;
@@ -178,11 +180,61 @@ class Collapse {
 
 // Calls whose ONNX spelling has several operators and whose ATen spelling is: the tensors that go in, one tensor out.
 constexpr std::string_view kJoinable[] = {
-    "celu", "elu", "erf", "expm1", "fmod", "gelu", "glu", "group_norm", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "instance_norm",
-    "layer_norm", "leaky_relu", "log1p", "log_sigmoid", "log_softmax", "logsumexp", "mish", "mse_loss", "cross_entropy_loss", "nll_loss",
-    "pixel_shuffle", "pixel_unshuffle", "reflection_pad", "remainder", "replication_pad", "rms_norm", "rsqrt", "selu", "silu", "softplus",
-    "softshrink", "std", "var", "bernoulli", "local_response_norm", "trunc", "one_hot", "grid_sampler", "affine_grid", "index_put", "stack",
-    "softsign", "prelu", "scaled_dot_product_attention", "einsum", "unfold", "im2col", "col2im", "logical_xor", "norm", "isfinite", "atan2",
+    "celu",
+    "elu",
+    "erf",
+    "expm1",
+    "fmod",
+    "gelu",
+    "glu",
+    "group_norm",
+    "hardshrink",
+    "hardsigmoid",
+    "hardswish",
+    "hardtanh",
+    "instance_norm",
+    "layer_norm",
+    "leaky_relu",
+    "log1p",
+    "log_sigmoid",
+    "log_softmax",
+    "logsumexp",
+    "mish",
+    "mse_loss",
+    "cross_entropy_loss",
+    "nll_loss",
+    "pixel_shuffle",
+    "pixel_unshuffle",
+    "reflection_pad",
+    "remainder",
+    "replication_pad",
+    "rms_norm",
+    "rsqrt",
+    "selu",
+    "silu",
+    "softplus",
+    "softshrink",
+    "std",
+    "var",
+    "bernoulli",
+    "local_response_norm",
+    "trunc",
+    "one_hot",
+    "grid_sampler",
+    "affine_grid",
+    "index_put",
+    "stack",
+    "softsign",
+    "prelu",
+    "scaled_dot_product_attention",
+    "einsum",
+    "unfold",
+    "im2col",
+    "col2im",
+    "logical_xor",
+    "norm",
+    "isfinite",
+    "atan2",
 };
 
 void Collapse::join(const std::vector<StepId>& steps, std::string_view aten) {
@@ -231,14 +283,16 @@ void Collapse::join(const std::vector<StepId>& steps, std::string_view aten) {
       const Sizes& x = value(group.inputs[0]).sizes;
       const int over = group.inputs.size() > 1 ? value(group.inputs[1]).sizes.rank() : 1;
       std::vector<int64_t> shape = as_ints(x);
-      shape.erase(shape.begin(), shape.end() - std::min<std::ptrdiff_t>(over, static_cast<std::ptrdiff_t>(shape.size())));
+      shape.erase(shape.begin(),
+                  shape.end() - std::min<std::ptrdiff_t>(over, static_cast<std::ptrdiff_t>(shape.size())));
       if (attrs.empty()) attrs = {{"normalized_shape", shape}, {"eps", 1e-5}};
     }
     replace(group, aten, group.inputs, last.outputs, std::move(attrs));
     return;
   }
   // Several steps that eager runs as such; the last may be the one that works in place.
-  if (name == last.op && aten != name && !last.inputs.empty() && std::ranges::find(group.inputs, last.inputs[0]) != group.inputs.end()) {
+  if (name == last.op && aten != name && !last.inputs.empty() &&
+      std::ranges::find(group.inputs, last.inputs[0]) != group.inputs.end()) {
     last.op = aten;
   }
 }
@@ -280,7 +334,8 @@ void Collapse::join_lstm(const Group& group, std::string_view op) {
     } else if (step.op == "dropout") {
       for (const Attr& attr : step.attrs) {
         if (attr.key == "p" && std::holds_alternative<double>(attr.value)) dropout = std::get<double>(attr.value);
-        if (attr.key == "train" && std::holds_alternative<int64_t>(attr.value)) train = std::get<int64_t>(attr.value) != 0;
+        if (attr.key == "train" && std::holds_alternative<int64_t>(attr.value))
+          train = std::get<int64_t>(attr.value) != 0;
       }
     }
   }
@@ -289,8 +344,10 @@ void Collapse::join_lstm(const Group& group, std::string_view op) {
   const Sizes& x = value(tensors[0]).sizes;
   for (Attr& attr : attrs) {
     if (attr.key == "num_layers") attr.value = layers;
-    if (attr.key == "batch_first") attr.value = int64_t{y.rank() == 3 && x.rank() == 3 && draft_.nodes[group.steps.front()].op != op};
-    if (attr.key == "has_biases") attr.value = int64_t{weights.size() % 4 == 0 && weights.size() >= static_cast<size_t>(layers) * 4};
+    if (attr.key == "batch_first")
+      attr.value = int64_t{y.rank() == 3 && x.rank() == 3 && draft_.nodes[group.steps.front()].op != op};
+    if (attr.key == "has_biases")
+      attr.value = int64_t{weights.size() % 4 == 0 && weights.size() >= static_cast<size_t>(layers) * 4};
   }
   attrs.push_back({"train", int64_t{train}});
   attrs.push_back({"dropout", dropout});

@@ -1,5 +1,6 @@
-// Content: the elements of a small tensor, as far as an importer needs them: shapes, axes, slice bounds, scalars. Integers and bools
-// are kept as Size (they may follow the batch), reals as double. Big tensors and weights have no content: payloads are never read.
+// Content: the elements of a small tensor, as far as an importer needs them: shapes, axes, slice bounds, scalars.
+// Integers and bools are kept as Size (they may follow the batch), reals as double. Big tensors and weights have no
+// content: payloads are never read.
 #pragma once
 
 #include <memory>
@@ -13,7 +14,7 @@ inline constexpr int64_t kMaxContent = 1024;  // elements; the longest shape com
 
 struct Content {
   bool is_real = false;
-  std::vector<Size> ints;      // row-major; empty when is_real
+  std::vector<Size> ints;  // row-major; empty when is_real
   std::vector<double> reals;
 
   size_t count() const { return is_real ? reals.size() : ints.size(); }

@@ -17,8 +17,9 @@ namespace {
 DraftId columns(Call& c, DraftId x, Size begin, Size width) {
   Sizes sizes = c.value(x).sizes;
   sizes[-1] = width;
-  return c.step("slice", {x}, c.value(x).dtype, sizes,
-                {{"dim", int64_t{sizes.rank() - 1}}, {"start", begin.now}, {"end", (begin + width).now}, {"step", int64_t{1}}});
+  return c.step(
+      "slice", {x}, c.value(x).dtype, sizes,
+      {{"dim", int64_t{sizes.rank() - 1}}, {"start", begin.now}, {"end", (begin + width).now}, {"step", int64_t{1}}});
 }
 
 // input [B,S,D], weights [D,3D], bias [3D], mask, past
@@ -71,7 +72,9 @@ Status multi_head_attention(Call& c) {
     const std::vector<Made> made(3, Made{dtype, sizes});
     const auto parts = c.steps("unbind", {q}, made, {{"dim", int64_t{3}}});
     std::swap(sizes[1], sizes[2]);
-    const auto turned = [&](DraftId x) { return c.step("transpose", {x}, dtype, sizes, {{"dim0", int64_t{1}}, {"dim1", int64_t{2}}}); };
+    const auto turned = [&](DraftId x) {
+      return c.step("transpose", {x}, dtype, sizes, {{"dim0", int64_t{1}}, {"dim1", int64_t{2}}});
+    };
     q = turned(parts[0]);
     k = turned(parts[1]);
     v = turned(parts[2]);
@@ -164,7 +167,8 @@ Status skip_norm(Call& c) {
   x = c.step("add", {x, c.id(1)}, dtype, sizes);
   c.set(3, x);
   c.use(c.id(2), Use::weight);
-  const std::vector<Attr> attrs{{"normalized_shape", normalized_shape(sizes, sizes.rank() - 1)}, {"eps", c.real("epsilon", 1e-5)}};
+  const std::vector<Attr> attrs{{"normalized_shape", normalized_shape(sizes, sizes.rank() - 1)},
+                                {"eps", c.real("epsilon", 1e-5)}};
   if (simplified) return c.result("rms_norm", {x, c.id(2)}, dtype, sizes, attrs);
   c.use(c.id(3), Use::weight);
   return c.result("layer_norm", {x, c.id(2), c.id(3)}, dtype, sizes, attrs);
@@ -217,7 +221,8 @@ Status fused_matmul(Call& c) {
   const DraftId b = c.attr("transB", 0) ? transposed(c, c.id(1)) : c.id(1);
   UL_TRY(DraftId y, product(c, a, b));
   const Sizes sizes = c.value(y).sizes;
-  if (const double alpha = c.real("alpha", 1); alpha != 1) y = c.step("mul", {y}, c.dtype(0), sizes, {{"other", alpha}});
+  if (const double alpha = c.real("alpha", 1); alpha != 1)
+    y = c.step("mul", {y}, c.dtype(0), sizes, {{"other", alpha}});
   c.set(0, y);
   return {};
 }
@@ -294,7 +299,8 @@ Status group_norm(Call& c) {  // channels last: x, gamma, beta
   c.use(c.id(2), Use::weight);
   const DType dtype = c.dtype(0);
   const Sizes sizes = c.sizes(0);
-  DraftId y = c.step("group_norm", {c.id(0), c.id(1), c.id(2)}, dtype, sizes, {{"num_groups", c.attr("groups", 1)}, {"eps", c.real("epsilon", 1e-5)}});
+  DraftId y = c.step("group_norm", {c.id(0), c.id(1), c.id(2)}, dtype, sizes,
+                     {{"num_groups", c.attr("groups", 1)}, {"eps", c.real("epsilon", 1e-5)}});
   if (c.attr("activation", 0)) y = c.step("silu", {y}, dtype, sizes);
   c.set(0, y);
   return {};

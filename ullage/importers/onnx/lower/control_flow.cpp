@@ -1,4 +1,5 @@
-// If, Loop, Scan: subgraphs become part of the one graph. What is decided at run time is replaced by the worst or a stated assumption.
+// If, Loop, Scan: subgraphs become part of the one graph. What is decided at run time is replaced by the worst or a
+// stated assumption.
 
 #include <algorithm>
 
@@ -24,7 +25,8 @@ Bytes bytes_since(const Draft& draft, size_t first_value, size_t last_value) {
 // Takes back what a branch added: its steps, and its stored tensors unless something else reads them.
 void drop_since(Draft& draft, size_t first_step, size_t last_step, size_t first_value, size_t last_value) {
   for (size_t s = first_step + 1; s <= last_step; ++s) draft.nodes[StepId{static_cast<uint32_t>(s)}].dropped = true;
-  for (size_t v = first_value + 1; v <= last_value; ++v) draft.values[DraftId{static_cast<uint32_t>(v)}].from_constant = true;
+  for (size_t v = first_value + 1; v <= last_value; ++v)
+    draft.values[DraftId{static_cast<uint32_t>(v)}].from_constant = true;
 }
 
 Status branch(Call& c) {
@@ -75,7 +77,8 @@ Status loop(Call& c) {  // inputs: trip count, condition, carried…; the body t
   const FileGraph* body = c.node().graph("body");
   if (!body) return c.error("the body is missing");
   const size_t carried = c.input_count() > 2 ? c.input_count() - 2 : 0;
-  if (body->inputs.size() != carried + 2 || body->outputs.size() < carried + 1) return c.error("the body does not fit the loop");
+  if (body->inputs.size() != carried + 2 || body->outputs.size() < carried + 1)
+    return c.error("the body does not fit the loop");
   int64_t trips = 1;
   bool assumed = true;
   if (c.number(0)) {
@@ -84,7 +87,8 @@ Status loop(Call& c) {  // inputs: trip count, condition, carried…; the body t
     trips = assumed ? 1 : trips;
   }
   if (const auto go_on = c.number(1); c.has(1) && go_on && *go_on == 0) trips = 0;
-  std::vector<DraftId> state(c.inputs().begin() + static_cast<std::ptrdiff_t>(std::min<size_t>(2, c.input_count())), c.inputs().end());
+  std::vector<DraftId> state(c.inputs().begin() + static_cast<std::ptrdiff_t>(std::min<size_t>(2, c.input_count())),
+                             c.inputs().end());
   std::vector<std::vector<DraftId>> scans(body->outputs.size() - 1 - carried);
   DraftId condition = c.has(1) ? c.id(1) : c.host(DType::boolean, {}, content_of(std::vector<Size>{1}));
   for (int64_t i = 0; i < trips; ++i) {
@@ -111,8 +115,10 @@ Status loop(Call& c) {  // inputs: trip count, condition, carried…; the body t
 Status scan(Call& c) {  // inputs: state…, sequences…; the body sees one slice of each sequence
   const FileGraph* body = c.node().graph("body");
   const int64_t sequences = c.attr("num_scan_inputs", 0);
-  const size_t skipped = c.opset() < 9 ? 1 : 0;  // opset 8: sequence lengths first, and a batch dim before the scanned one
-  if (!body || sequences < 1 || c.input_count() < static_cast<size_t>(sequences) + skipped) return c.error("the body does not fit");
+  const size_t skipped =
+      c.opset() < 9 ? 1 : 0;  // opset 8: sequence lengths first, and a batch dim before the scanned one
+  if (!body || sequences < 1 || c.input_count() < static_cast<size_t>(sequences) + skipped)
+    return c.error("the body does not fit");
   if (skipped) return c.unsupported("Scan of opset 8", "convert the model to opset 9 or newer");
   const size_t states = c.input_count() - static_cast<size_t>(sequences);
   if (body->inputs.size() != c.input_count() || body->outputs.size() < states) return c.error("the body does not fit");
@@ -137,7 +143,8 @@ Status scan(Call& c) {  // inputs: state…, sequences…; the body sees one sli
     for (size_t i = 0; i < static_cast<size_t>(sequences); ++i) {
       Sizes sizes = c.sizes(states + i);
       sizes.erase(along[i]);
-      bound.push_back(c.step("select", {c.id(states + i)}, c.dtype(states + i), sizes, {{"dim", int64_t{along[i]}}, {"index", t}}));
+      bound.push_back(
+          c.step("select", {c.id(states + i)}, c.dtype(states + i), sizes, {{"dim", int64_t{along[i]}}, {"index", t}}));
     }
     UL_TRY(const auto outputs, c.lowering().subgraph(*body, bound));
     state.assign(outputs.begin(), outputs.begin() + static_cast<std::ptrdiff_t>(states));

@@ -1,8 +1,9 @@
 // Conv, ConvTranspose, DeformConv → convolution, deform_conv2d.
 
+#include "ullage/importers/onnx/lower/convolution.h"
+
 #include <fmt/format.h>
 
-#include "ullage/importers/onnx/lower/convolution.h"
 #include "ullage/importers/onnx/lower/window.h"
 
 namespace ullage::onnx {
@@ -10,10 +11,12 @@ namespace ullage::onnx {
 Result<Sizes> convolved(const Call& c, const Sizes& x, const Sizes& weight, const Window& window) {
   const int64_t group = c.attr("group", 1);
   if (group < 1 || x.rank() < 3 || weight.rank() != x.rank()) {
-    return c.error(fmt::format("an input of rank {} and a weight of rank {} do not go together", x.rank(), weight.rank()));
+    return c.error(
+        fmt::format("an input of rank {} and a weight of rank {} do not go together", x.rank(), weight.rank()));
   }
   if (x[1].now != saturating_mul(weight[1].now, group)) {
-    return c.error(fmt::format("the input has {} channels, the weight wants {}", x[1].now, saturating_mul(weight[1].now, group)));
+    return c.error(
+        fmt::format("the input has {} channels, the weight wants {}", x[1].now, saturating_mul(weight[1].now, group)));
   }
   Sizes y{x[0], weight[0]};
   for (int d = 2; d < x.rank(); ++d) y.push(window.output(x[d], static_cast<size_t>(d - 2)));
@@ -26,10 +29,14 @@ std::vector<int64_t> kernel_of(const Sizes& weight) {
   return kernel;
 }
 
-std::vector<Attr> convolution_attrs(const Call& c, const Window& window, bool transposed, std::vector<int64_t> output_padding) {
-  return {{"stride", window.stride},     {"padding", window.common_padding()},
-          {"dilation", window.dilation}, {"transposed", int64_t{transposed}},
-          {"output_padding", std::move(output_padding)}, {"groups", c.attr("group", 1)}};
+std::vector<Attr> convolution_attrs(const Call& c, const Window& window, bool transposed,
+                                    std::vector<int64_t> output_padding) {
+  return {{"stride", window.stride},
+          {"padding", window.common_padding()},
+          {"dilation", window.dilation},
+          {"transposed", int64_t{transposed}},
+          {"output_padding", std::move(output_padding)},
+          {"groups", c.attr("group", 1)}};
 }
 
 DraftId padded(Call& c, DraftId x, const Window& window) {
@@ -87,7 +94,8 @@ Status conv_transpose(Call& c) {
     }
     y.push(out);
   }
-  return c.result("convolution", {c.id(0), c.id(1), c.id(2)}, c.dtype(0), y, convolution_attrs(c, window, true, std::move(extra)));
+  return c.result("convolution", {c.id(0), c.id(1), c.id(2)}, c.dtype(0), y,
+                  convolution_attrs(c, window, true, std::move(extra)));
 }
 
 Status deform_conv(Call& c) {  // inputs of the file: X, W, offset, B, mask
@@ -97,11 +105,14 @@ Status deform_conv(Call& c) {  // inputs of the file: X, W, offset, B, mask
   c.use(c.id(1), Use::weight);
   c.use(c.id(3), Use::weight);
   return c.result("deform_conv2d", {c.id(0), c.id(1), c.id(2), c.id(4), c.id(3)}, c.dtype(0), y,
-                  {{"stride", window.stride}, {"padding", window.begin}, {"dilation", window.dilation},
+                  {{"stride", window.stride},
+                   {"padding", window.begin},
+                   {"dilation", window.dilation},
                    {"groups", c.attr("group", 1)}});
 }
 
-constexpr OpRule kRules[] = {{"", "Conv", 1, conv}, {"", "ConvTranspose", 1, conv_transpose}, {"", "DeformConv", 19, deform_conv}};
+constexpr OpRule kRules[] = {
+    {"", "Conv", 1, conv}, {"", "ConvTranspose", 1, conv_transpose}, {"", "DeformConv", 19, deform_conv}};
 
 }  // namespace
 

@@ -32,8 +32,7 @@ Status constant(Call& c) {
   } else if (const Attribute* e = node.find("value_floats")) {
     std::vector<double> reals;
     for (const float x : e->reals) reals.push_back(meant(x));
-    c.set(0, c.host(DType::f32, Sizes{Size(static_cast<int64_t>(e->reals.size()))},
-                    content_of(std::move(reals))));
+    c.set(0, c.host(DType::f32, Sizes{Size(static_cast<int64_t>(e->reals.size()))}, content_of(std::move(reals))));
   } else if (node.find("value_string") || node.find("value_strings")) {
     const Attribute* texts = node.find("value_strings");
     c.set(0, c.host(DType::string, texts ? Sizes{Size(static_cast<int64_t>(texts->texts.size()))} : Sizes{}, nullptr));
@@ -66,8 +65,9 @@ Status constant_of_shape(Call& c) {
       if (const auto reals = read_reals(c.lowering().model(), *value)) fill = (*reals)[0];
     }
     const auto n = static_cast<size_t>(count);
-    c.lowering().draft().values[y].content = is_floating(dtype) ? content_of(std::vector<double>(n, fill))
-                                                                : content_of(std::vector<Size>(n, Size(static_cast<int64_t>(fill))));
+    c.lowering().draft().values[y].content = is_floating(dtype)
+                                                 ? content_of(std::vector<double>(n, fill))
+                                                 : content_of(std::vector<Size>(n, Size(static_cast<int64_t>(fill))));
   }
   c.set(0, y);
   return {};
@@ -103,7 +103,10 @@ Status eye_like(Call& c) {
 }
 
 constexpr OpRule kRules[] = {
-    {"", "Constant", 1, constant}, {"", "ConstantOfShape", 9, constant_of_shape}, {"", "EyeLike", 9, eye_like}, {"", "Range", 11, range},
+    {"", "Constant", 1, constant},
+    {"", "ConstantOfShape", 9, constant_of_shape},
+    {"", "EyeLike", 9, eye_like},
+    {"", "Range", 11, range},
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Draft: the graph while it is being made: ATen nodes over values that still know what they were in the file. Handlers append to it,
-// rewrites (collapse, fuse) edit it, emit() turns what is needed of it into a Graph.
+// Draft: the graph while it is being made: ATen nodes over values that still know what they were in the file. Handlers
+// append to it, rewrites (collapse, fuse) edit it, emit() turns what is needed of it into a Graph.
 //
 //   host value    numbers that Python holds: shapes, axes, scalars          no device bytes, no node
 //   stored value  a tensor of the file: becomes parameter, buffer or constant when somebody reads it
@@ -36,19 +36,19 @@ struct DraftValue {
   Home home = Home::made;
   Use use = Use::unknown;
   Sizes sizes;
-  ContentPtr content;     // null when not known
-  StepId producer;        // of a made value
+  ContentPtr content;  // null when not known
+  StepId producer;     // of a made value
   const Tensor* stored = nullptr;
-  DraftId flipped_from;   // a weight that the file stores as [in, out] and the module as [out, in]
+  DraftId flipped_from;        // a weight that the file stores as [in, out] and the module as [out, in]
   bool from_constant = false;  // stored in a Constant node rather than as an initializer
 };
 
 struct DraftNode {
-  std::string_view op;              // ATen name; static lifetime or the file's (unknown op)
-  const Node* source = nullptr;     // the node of the file it came from
-  std::string_view group;           // nodes of one ATen call share it (metadata ullage.node); empty: alone
-  std::string_view aten;            // "aten.relu_.default" when the exporter said so
-  std::string_view module;          // dotted path; may be empty
+  std::string_view op;           // ATen name; static lifetime or the file's (unknown op)
+  const Node* source = nullptr;  // the node of the file it came from
+  std::string_view group;        // nodes of one ATen call share it (metadata ullage.node); empty: alone
+  std::string_view aten;         // "aten.relu_.default" when the exporter said so
+  std::string_view module;       // dotted path; may be empty
   std::vector<DraftId> inputs;
   std::vector<DraftId> outputs;
   std::vector<Attr> attrs;

@@ -40,7 +40,9 @@ class Emitter {
   }
 
  private:
-  static std::string_view metadata(const Lowering& l, std::string_view key) { return find_metadata(l.model().metadata, key); }
+  static std::string_view metadata(const Lowering& l, std::string_view key) {
+    return find_metadata(l.model().metadata, key);
+  }
 
   Role role_of(const DraftValue& v) const {
     if (!metadata(lowering_, "ullage.parameters").empty()) {
@@ -53,7 +55,8 @@ class Emitter {
     return v.sizes.rank() == 0 ? Role::number : Role::buffer;
   }
 
-  // A weight that the file stores as [in, out]: the module has it as [out, in], unless another op reads it as it is stored.
+  // A weight that the file stores as [in, out]: the module has it as [out, in], unless another op reads it as it is
+  // stored.
   void settle_flipped() {
     const std::vector<int> reads = read_counts(draft_);
     for (uint32_t i = 1; i <= draft_.values.size(); ++i) {
@@ -114,10 +117,12 @@ class Emitter {
     if (v.from_constant || !v.stored || v.home != Home::stored) return false;
     if (!metadata(lowering_, "ullage.parameters").empty()) return lowering_.owned(v);
     if (v.name.ends_with("num_batches_tracked")) return true;
-    return role == Role::parameter && !v.content && v.use == Use::unknown && v.sizes.rank() > 0 && !v.name.starts_with("val_");
+    return role == Role::parameter && !v.content && v.use == Use::unknown && v.sizes.rank() > 0 &&
+           !v.name.starts_with("val_");
   }
 
-  // nn.BatchNorm owns a counter that no export keeps; PyTorch's order is weight, bias, running_mean, running_var, counter.
+  // nn.BatchNorm owns a counter that no export keeps; PyTorch's order is weight, bias, running_mean, running_var,
+  // counter.
   void add_batch_counter(const DraftValue& v) {
     if (v.use != Use::statistic || !metadata(lowering_, "ullage.buffers").empty()) return;
     constexpr std::string_view kMean = "running_mean";
@@ -145,10 +150,12 @@ class Emitter {
     if (v.flipped_from) {  // also read as it is stored: the module has it so, and this use sees a view
       const ValueId base = value_of(v.flipped_from, wanted_by);
       known = builder_.activation(fmt::format("{}.t", v.name), v.dtype, v.sizes.shape());
-      builder_.node("transpose", fmt::format("{}.t", v.name), {}, {base}, {known}, {{"dim0", int64_t{0}}, {"dim1", int64_t{1}}});
+      builder_.node("transpose", fmt::format("{}.t", v.name), {}, {base}, {known},
+                    {{"dim0", int64_t{0}}, {"dim1", int64_t{1}}});
       return known;
     }
-    const bool number = v.sizes.numel().now == 1 && v.sizes.rank() <= 1 && (v.home == Home::host || v.home == Home::stored);
+    const bool number =
+        v.sizes.numel().now == 1 && v.sizes.rank() <= 1 && (v.home == Home::host || v.home == Home::stored);
     std::string name = v.name.empty() ? fmt::format("{}.constant", wanted_by) : std::string(v.name);
     if (number) return known = builder_.constant(std::move(name), v.dtype, v.sizes.shape());
     known = builder_.activation(name, v.dtype, v.sizes.shape());
@@ -170,7 +177,8 @@ class Emitter {
       const DraftValue& v = draft_.values[id];
       if (!id || v.home != Home::stored || v.use == Use::unknown) continue;
       const size_t dot = v.name.rfind('.');
-      if (dot != std::string_view::npos && v.name.find('/') == std::string_view::npos) return std::string(v.name.substr(0, dot));
+      if (dot != std::string_view::npos && v.name.find('/') == std::string_view::npos)
+        return std::string(v.name.substr(0, dot));
     }
     return {};
   }
@@ -183,8 +191,9 @@ class Emitter {
     outputs.reserve(step.outputs.size());
     for (const DraftId id : step.outputs) {
       const DraftValue& v = draft_.values[id];
-      std::string name = v.name.empty() ? std::string(step.source->outputs.empty() ? step.source->name : step.source->outputs[0])
-                                        : std::string(v.name);
+      std::string name = v.name.empty()
+                             ? std::string(step.source->outputs.empty() ? step.source->name : step.source->outputs[0])
+                             : std::string(v.name);
       if (v.name.empty()) name += fmt::format(".{}", step.op);
       outputs.push_back(ids_[id.index] = builder_.activation(std::move(name), v.dtype, v.sizes.shape()));
     }

@@ -1,4 +1,5 @@
-// emit: the draft as a Graph: which stored tensors are parameters, buffers or constants, the order in which the model owns them, modules.
+// emit: the draft as a Graph: which stored tensors are parameters, buffers or constants, the order in which the model
+// owns them, modules.
 #pragma once
 
 #include "ullage/base/result.h"

@@ -54,22 +54,32 @@ struct Binary {
 
 constexpr Binary kBinary[] = {
     {"Add", [](int64_t a, int64_t b) { return saturating_add(a, b); }, [](double a, double b) { return a + b; }},
-    {"Sub", [](int64_t a, int64_t b) { return saturating_add(a, saturating_mul(b, -1)); }, [](double a, double b) { return a - b; }},
+    {"Sub", [](int64_t a, int64_t b) { return saturating_add(a, saturating_mul(b, -1)); },
+     [](double a, double b) { return a - b; }},
     {"Mul", [](int64_t a, int64_t b) { return saturating_mul(a, b); }, [](double a, double b) { return a * b; }},
-    {"Div", [](int64_t a, int64_t b) { return b == 0 || b == -1 ? saturating_mul(a, b) : a / b; }, [](double a, double b) { return a / b; }},
-    {"Mod", [](int64_t a, int64_t b) { return b == 0 || b == -1 ? 0 : a - floor_div(a, b) * b; }, [](double a, double b) { return std::fmod(a, b); }},
-    {"Pow", [](int64_t a, int64_t b) { return static_cast<int64_t>(std::clamp(std::pow(static_cast<double>(a), static_cast<double>(b)), -9e18, 9e18)); },
+    {"Div", [](int64_t a, int64_t b) { return b == 0 || b == -1 ? saturating_mul(a, b) : a / b; },
+     [](double a, double b) { return a / b; }},
+    {"Mod", [](int64_t a, int64_t b) { return b == 0 || b == -1 ? 0 : a - floor_div(a, b) * b; },
+     [](double a, double b) { return std::fmod(a, b); }},
+    {"Pow",
+     [](int64_t a, int64_t b) {
+       return static_cast<int64_t>(std::clamp(std::pow(static_cast<double>(a), static_cast<double>(b)), -9e18, 9e18));
+     },
      [](double a, double b) { return std::pow(a, b); }},
     {"Min", [](int64_t a, int64_t b) { return std::min(a, b); }, [](double a, double b) { return std::min(a, b); }},
     {"Max", [](int64_t a, int64_t b) { return std::max(a, b); }, [](double a, double b) { return std::max(a, b); }},
     {"And", [](int64_t a, int64_t b) { return int64_t{a && b}; }, nullptr},
     {"Or", [](int64_t a, int64_t b) { return int64_t{a || b}; }, nullptr},
     {"Xor", [](int64_t a, int64_t b) { return int64_t{(a != 0) != (b != 0)}; }, nullptr},
-    {"Equal", [](int64_t a, int64_t b) { return int64_t{a == b}; }, [](double a, double b) { return a == b ? 1.0 : 0.0; }},
+    {"Equal", [](int64_t a, int64_t b) { return int64_t{a == b}; },
+     [](double a, double b) { return a == b ? 1.0 : 0.0; }},
     {"Less", [](int64_t a, int64_t b) { return int64_t{a < b}; }, [](double a, double b) { return a < b ? 1.0 : 0.0; }},
-    {"LessOrEqual", [](int64_t a, int64_t b) { return int64_t{a <= b}; }, [](double a, double b) { return a <= b ? 1.0 : 0.0; }},
-    {"Greater", [](int64_t a, int64_t b) { return int64_t{a > b}; }, [](double a, double b) { return a > b ? 1.0 : 0.0; }},
-    {"GreaterOrEqual", [](int64_t a, int64_t b) { return int64_t{a >= b}; }, [](double a, double b) { return a >= b ? 1.0 : 0.0; }},
+    {"LessOrEqual", [](int64_t a, int64_t b) { return int64_t{a <= b}; },
+     [](double a, double b) { return a <= b ? 1.0 : 0.0; }},
+    {"Greater", [](int64_t a, int64_t b) { return int64_t{a > b}; },
+     [](double a, double b) { return a > b ? 1.0 : 0.0; }},
+    {"GreaterOrEqual", [](int64_t a, int64_t b) { return int64_t{a >= b}; },
+     [](double a, double b) { return a >= b ? 1.0 : 0.0; }},
 };
 
 ContentPtr fold_binary(const Call& c, const Binary& rule, DType dtype, const Sizes& sizes) {
@@ -107,7 +117,10 @@ constexpr Unary kUnary[] = {
     {"Neg", [](int64_t a) { return saturating_mul(a, -1); }, [](double a) { return -a; }},
     {"Abs", [](int64_t a) { return a < 0 ? saturating_mul(a, -1) : a; }, [](double a) { return std::abs(a); }},
     {"Not", [](int64_t a) { return int64_t{a == 0}; }, nullptr},
-    {"Sign", [](int64_t a) { return int64_t{a > 0} - int64_t{a < 0}; }, [](double a) { return a > 0 ? 1.0 : a < 0 ? -1.0 : 0.0; }},
+    {"Sign", [](int64_t a) { return int64_t{a > 0} - int64_t{a < 0}; },
+     [](double a) { return a > 0   ? 1.0
+                           : a < 0 ? -1.0
+                                   : 0.0; }},
     {"Floor", [](int64_t a) { return a; }, [](double a) { return std::floor(a); }},
     {"Ceil", [](int64_t a) { return a; }, [](double a) { return std::ceil(a); }},
     {"Round", [](int64_t a) { return a; }, [](double a) { return std::nearbyint(a); }},
@@ -230,8 +243,10 @@ ContentPtr fold_reduce(const Call& c, const Sizes& sizes) {  // to one element
   if (a.is_real) return nullptr;
   if (op == "ReduceProd") return both([](Size x, Size y) { return x * y; });
   if (op == "ReduceSum") return both([](Size x, Size y) { return x + y; });
-  if (op == "ReduceMax") return both([](Size x, Size y) { return Size(std::max(x.now, y.now), std::max(x.was, y.was)); });
-  if (op == "ReduceMin") return both([](Size x, Size y) { return Size(std::min(x.now, y.now), std::min(x.was, y.was)); });
+  if (op == "ReduceMax")
+    return both([](Size x, Size y) { return Size(std::max(x.now, y.now), std::max(x.was, y.was)); });
+  if (op == "ReduceMin")
+    return both([](Size x, Size y) { return Size(std::min(x.now, y.now), std::min(x.was, y.was)); });
   return nullptr;
 }
 
@@ -277,7 +292,9 @@ ContentPtr fold_nonzero(const Call& c, const Sizes& sizes) {
 
 // ScatterND and ScatterElements into a shape (one dim): `shape[i] = n`.
 ContentPtr fold_scatter(const Call& c) {
-  if (c.rank(0) != 1 || c.content(0)->is_real || c.content(2)->is_real || c.content(1)->count() != c.content(2)->count()) return nullptr;
+  if (c.rank(0) != 1 || c.content(0)->is_real || c.content(2)->is_real ||
+      c.content(1)->count() != c.content(2)->count())
+    return nullptr;
   std::vector<Size> ints = c.content(0)->ints;
   for (size_t i = 0; i < c.content(1)->count(); ++i) {
     int64_t at = c.content(1)->integer(i).now;
@@ -298,9 +315,10 @@ bool all_known(const Call& c) {
 }  // namespace
 
 bool makes_tensor(std::string_view op) {
-  static constexpr std::array kCreators = {"Range", "ConstantOfShape", "Expand", "EyeLike", "RandomNormal", "RandomUniform", "RandomNormalLike",
-                                           "RandomUniformLike", "Bernoulli", "Multinomial", "BlackmanWindow", "HannWindow", "HammingWindow",
-                                           "MelWeightMatrix"};
+  static constexpr std::array kCreators = {"Range",         "ConstantOfShape", "Expand",           "EyeLike",
+                                           "RandomNormal",  "RandomUniform",   "RandomNormalLike", "RandomUniformLike",
+                                           "Bernoulli",     "Multinomial",     "BlackmanWindow",   "HannWindow",
+                                           "HammingWindow", "MelWeightMatrix"};
   return std::ranges::find(kCreators, op) != kCreators.end();
 }
 
@@ -334,7 +352,8 @@ ContentPtr fold(const Call& c, size_t k, DType dtype, const Sizes& sizes) {
   if (op == "Split" && c.rank(0) == 1) {
     size_t before = 0;
     for (size_t i = 0; i < k; ++i) {
-      // All but the last part have the size of the first, unless given; parts of unequal sizes are not worth the care here.
+      // All but the last part have the size of the first, unless given; parts of unequal sizes are not worth the care
+      // here.
       before += static_cast<size_t>(count);
     }
     if (c.content(0)->count() != static_cast<size_t>(count) * c.output_count()) return nullptr;

@@ -41,7 +41,8 @@ class Fuse {
     for (size_t side = 0; side < 2; ++side) {
       DraftNode* linear = producer(add.inputs[side]);
       const DraftId bias = add.inputs[1 - side];
-      if (!linear || linear->op != "linear" || linear->inputs.size() != 2 || reads_[add.inputs[side].index] != 1) continue;
+      if (!linear || linear->op != "linear" || linear->inputs.size() != 2 || reads_[add.inputs[side].index] != 1)
+        continue;
       DraftValue& b = draft_.values[bias];
       const Sizes& y = draft_.values[add.inputs[side]].sizes;
       if (b.home != Home::stored || b.sizes.rank() != 1 || b.sizes[0] != y[-1]) continue;
@@ -56,9 +57,10 @@ class Fuse {
   bool is_number(const DraftNode& step, double wanted) const {
     for (const Attr& attr : step.attrs) {
       if (attr.key != "other" && attr.key != "exponent") continue;
-      const double x = std::holds_alternative<double>(attr.value)    ? std::get<double>(attr.value)
-                       : std::holds_alternative<int64_t>(attr.value) ? static_cast<double>(std::get<int64_t>(attr.value))
-                                                                     : NAN;
+      const double x = std::holds_alternative<double>(attr.value) ? std::get<double>(attr.value)
+                       : std::holds_alternative<int64_t>(attr.value)
+                           ? static_cast<double>(std::get<int64_t>(attr.value))
+                           : NAN;
       return std::abs(x - wanted) < 1e-4 * std::max(1.0, std::abs(wanted));
     }
     return false;
@@ -72,7 +74,9 @@ class Fuse {
     for (size_t side = 0; side < 2; ++side) {
       DraftNode* gate = producer(mul.inputs[side]);
       const DraftId x = mul.inputs[1 - side];
-      if (!gate || (gate->op != "sigmoid" && gate->op != "hardsigmoid") || gate->inputs[0] != x || !read_once(mul.inputs[side])) continue;
+      if (!gate || (gate->op != "sigmoid" && gate->op != "hardsigmoid") || gate->inputs[0] != x ||
+          !read_once(mul.inputs[side]))
+        continue;
       mul.op = gate->op == "sigmoid" ? "silu" : "hardswish";
       mul.inputs = {x};
       gate->dropped = true;
@@ -96,19 +100,24 @@ class Fuse {
     if (product->inputs.size() != 2) return;
     for (size_t side = 0; side < 2; ++side) {
       DraftNode* plus = producer(product->inputs[side]);
-      if (!plus || plus->op != "add" || plus->inputs.size() != 1 || !is_number(*plus, 1) || !read_once(product->inputs[side])) continue;
+      if (!plus || plus->op != "add" || plus->inputs.size() != 1 || !is_number(*plus, 1) ||
+          !read_once(product->inputs[side]))
+        continue;
       DraftNode* erf = producer(plus->inputs[0]);
       if (!erf || erf->op != "erf" || !read_once(plus->inputs[0])) continue;
       DraftNode* scaled = producer(erf->inputs[0]);
       if (!scaled || scaled->inputs.size() != 1 || !read_once(erf->inputs[0])) continue;
-      const bool by_root = (scaled->op == "div" && is_number(*scaled, std::sqrt(2.0))) || (scaled->op == "mul" && is_number(*scaled, std::sqrt(0.5)));
+      const bool by_root = (scaled->op == "div" && is_number(*scaled, std::sqrt(2.0))) ||
+                           (scaled->op == "mul" && is_number(*scaled, std::sqrt(0.5)));
       if (!by_root) continue;
       half_of = product->inputs[1 - side];
       const DraftId x = scaled->inputs[0];
       parts.insert(parts.end(), {plus, erf, scaled});
       if (!half_last) {
         DraftNode* half = producer(half_of);
-        if (!half || half->op != "mul" || half->inputs.size() != 1 || !is_number(*half, 0.5) || half->inputs[0] != x || !read_once(half_of)) return;
+        if (!half || half->op != "mul" || half->inputs.size() != 1 || !is_number(*half, 0.5) || half->inputs[0] != x ||
+            !read_once(half_of))
+          return;
         parts.push_back(half);
       } else if (half_of != x) {
         return;
@@ -131,7 +140,9 @@ class Fuse {
     if (!sub || sub->op != "sub" || sub->inputs.size() != 2 || !root || root->op != "sqrt") return;
     DraftNode* mean = producer(sub->inputs[1]);
     DraftNode* plus = producer(root->inputs[0]);
-    if (!mean || mean->op != "mean" || mean->inputs[0] != sub->inputs[0] || !plus || plus->op != "add" || plus->inputs.size() != 1) return;
+    if (!mean || mean->op != "mean" || mean->inputs[0] != sub->inputs[0] || !plus || plus->op != "add" ||
+        plus->inputs.size() != 1)
+      return;
     DraftNode* variance = producer(plus->inputs[0]);
     if (!variance || variance->op != "mean") return;
     DraftNode* square = producer(variance->inputs[0]);
@@ -178,7 +189,9 @@ class Fuse {
     }
     return nullptr;
   }
-  static DraftId other_input(const DraftNode& step, DraftId id) { return step.inputs[0] == id ? step.inputs[1] : step.inputs[0]; }
+  static DraftId other_input(const DraftNode& step, DraftId id) {
+    return step.inputs[0] == id ? step.inputs[1] : step.inputs[0];
+  }
 
   Draft& draft_;
   std::vector<int> reads_;

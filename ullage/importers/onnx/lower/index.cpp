@@ -69,7 +69,8 @@ Status scatter_elements(Call& c) {
   if (!c.has(0) || !c.has(1) || !c.has(2)) return c.error("an input is missing");
   UL_TRY(const int axis, c.axis(c.attr("axis", 0), c.rank(0)));
   const bool adds = c.text("reduction") == "add";
-  return c.result(adds ? "scatter_add" : "scatter", {c.id(0), c.id(1), c.id(2)}, c.dtype(0), c.sizes(0), {{"dim", int64_t{axis}}});
+  return c.result(adds ? "scatter_add" : "scatter", {c.id(0), c.id(1), c.id(2)}, c.dtype(0), c.sizes(0),
+                  {{"dim", int64_t{axis}}});
 }
 
 Status scatter_nd(Call& c) {
@@ -155,18 +156,26 @@ Status non_max_suppression(Call& c) {
   const Sizes& boxes = c.sizes(0);
   const Sizes& scores = c.sizes(1);
   Size most = boxes[1];
-  if (c.number(2)) most = {std::min(most.now, static_cast<int64_t>(*c.number(2))), std::min(most.was, static_cast<int64_t>(*c.number(2)))};
+  if (c.number(2))
+    most = {std::min(most.now, static_cast<int64_t>(*c.number(2))),
+            std::min(most.was, static_cast<int64_t>(*c.number(2)))};
   const Size rows = scores[0] * scores[1] * most;
   return c.result("nms", {c.id(0), c.id(1)}, DType::i64, Sizes{rows, Size(3)});
 }
 
 constexpr OpRule kRules[] = {
-    {"", "Compress", 9, compress},         {"", "Gather", 1, gather},
-    {"", "GatherElements", 11, gather_elements}, {"", "GatherND", 11, gather_nd},
-    {"", "NonMaxSuppression", 10, non_max_suppression}, {"", "NonZero", 9, non_zero},
-    {"", "OneHot", 9, one_hot},            {"", "Scatter", 9, scatter_elements},
-    {"", "ScatterElements", 11, scatter_elements}, {"", "ScatterND", 11, scatter_nd},
-    {"", "TensorScatter", 24, tensor_scatter}, {"", "Unique", 11, unique},
+    {"", "Compress", 9, compress},
+    {"", "Gather", 1, gather},
+    {"", "GatherElements", 11, gather_elements},
+    {"", "GatherND", 11, gather_nd},
+    {"", "NonMaxSuppression", 10, non_max_suppression},
+    {"", "NonZero", 9, non_zero},
+    {"", "OneHot", 9, one_hot},
+    {"", "Scatter", 9, scatter_elements},
+    {"", "ScatterElements", 11, scatter_elements},
+    {"", "ScatterND", 11, scatter_nd},
+    {"", "TensorScatter", 24, tensor_scatter},
+    {"", "Unique", 11, unique},
 };
 
 }  // namespace

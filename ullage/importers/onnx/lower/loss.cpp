@@ -20,7 +20,8 @@ Status loss(Call& c) {
     c.set(1, inputs[0]);
     return c.result("nll_loss", std::move(inputs), dtype, y, std::move(attrs));
   }
-  return c.result(negative_log_likelihood ? "nll_loss" : "cross_entropy_loss", std::move(inputs), dtype, y, std::move(attrs));
+  return c.result(negative_log_likelihood ? "nll_loss" : "cross_entropy_loss", std::move(inputs), dtype, y,
+                  std::move(attrs));
 }
 
 constexpr OpRule kRules[] = {{"", "NegativeLogLikelihoodLoss", 12, loss}, {"", "SoftmaxCrossEntropyLoss", 12, loss}};

@@ -2,8 +2,8 @@
 //
 //   UL_TRY(Graph graph, lower(model, {.batch = 32}, notes));
 //
-// Shapes are inferred by our own handlers (one table row per operator, in the files named by family); the file's declared shapes are
-// used only for operators that no row knows. Payloads are read only where a shape depends on them.
+// Shapes are inferred by our own handlers (one table row per operator, in the files named by family); the file's
+// declared shapes are used only for operators that no row knows. Payloads are read only where a shape depends on them.
 #pragma once
 
 #include "ullage/importers/importer.h"

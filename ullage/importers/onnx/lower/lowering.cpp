@@ -11,7 +11,7 @@ namespace ullage::onnx {
 namespace {
 
 constexpr int64_t kMaxReals = 16;         // elements of real constants that are read: scalars, factors of Resize
-constexpr int kMaxDepth = 32;            // nested subgraphs; real files have 3
+constexpr int kMaxDepth = 32;             // nested subgraphs; real files have 3
 constexpr int64_t kMaxSteps = 4'000'000;  // ATen steps of one graph, loops unrolled
 
 std::string lower_case(std::string_view text) {
@@ -91,7 +91,8 @@ DraftId Lowering::store(const Tensor& tensor, bool from_constant) {
         value.content = content_of(std::move(*reals));
       }
     } else if (!is_floating(value.dtype) && !is_complex(value.dtype) && value.dtype != DType::string) {
-      if (const auto ints = read_ints(model_, tensor)) value.content = content_of(std::vector<Size>(ints->begin(), ints->end()));
+      if (const auto ints = read_ints(model_, tensor))
+        value.content = content_of(std::vector<Size>(ints->begin(), ints->end()));
     }
   }
   return add(std::move(value));
@@ -105,8 +106,8 @@ bool Lowering::owned(const DraftValue& value) const {
   if (value.sizes.rank() == 0) return false;
   if (value.from_constant) return is_floating(value.dtype) && value.sizes.numel().now > 1;
   // Names that exporters give to folded constants, as against those of a module's tensors.
-  const bool made_up = value.name.starts_with("val_") || value.name.starts_with("/") || value.name.starts_with("onnx::") ||
-                       value.name.find("Constant") != std::string_view::npos;
+  const bool made_up = value.name.starts_with("val_") || value.name.starts_with("/") ||
+                       value.name.starts_with("onnx::") || value.name.find("Constant") != std::string_view::npos;
   return !(made_up && value.sizes.numel().now == 1);
 }
 
@@ -151,7 +152,9 @@ Size Lowering::symbol(std::string_view param, int dim, const ValueInfo& info) {
       given = bindings_.seq;
       size = given.value_or(kDefaultSequence);
       break;
-    case Symbol::other: size = rank == 4 && dim >= 2 && !tokens ? kDefaultImage : 1; break;
+    case Symbol::other:
+      size = rank == 4 && dim >= 2 && !tokens ? kDefaultImage : 1;
+      break;
   }
   if (!given) {
     notes_.add("dynamic_dim_assumed",
@@ -168,7 +171,8 @@ Result<Sizes> Lowering::input_sizes(const ValueInfo& info, const InputBinding* b
   if (binding) {
     if (info.has_shape && binding->shape.rank() != static_cast<int>(info.dims.size())) {
       return fail(ErrorCode::invalid_argument,
-                  fmt::format("{} has {} dims, the file wants {}", binding->shape.to_string(), binding->shape.rank(), info.dims.size()),
+                  fmt::format("{} has {} dims, the file wants {}", binding->shape.to_string(), binding->shape.rank(),
+                              info.dims.size()),
                   place, "give --input as NAME=1x3x224x224");
     }
     for (int d = 0; d < binding->shape.rank(); ++d) {
@@ -206,9 +210,10 @@ void Lowering::find_weights_among_inputs() {
   tsl::robin_map<std::string_view, const ValueInfo*> inputs;
   for (const ValueInfo& info : model_.graph.inputs) inputs[info.name] = &info;
   for (const Node& node : model_.graph.nodes) {
-    const bool takes_weights = node.op == "Conv" || node.op == "ConvTranspose" || node.op == "Gemm" || node.op == "MatMul" ||
-                               node.op == "BatchNormalization" || node.op == "LSTM" || node.op == "GRU" || node.op == "RNN" ||
-                               node.op == "PRelu" || node.op == "InstanceNormalization" || node.op == "LayerNormalization" ||
+    const bool takes_weights = node.op == "Conv" || node.op == "ConvTranspose" || node.op == "Gemm" ||
+                               node.op == "MatMul" || node.op == "BatchNormalization" || node.op == "LSTM" ||
+                               node.op == "GRU" || node.op == "RNN" || node.op == "PRelu" ||
+                               node.op == "InstanceNormalization" || node.op == "LayerNormalization" ||
                                node.op == "Add" || node.op == "Mul" || node.op == "Reshape";
     if (!takes_weights) continue;
     for (size_t i = 1; i < node.inputs.size(); ++i) {
@@ -255,11 +260,19 @@ Status Lowering::add_inputs() {
   }
   for (size_t b = 0; b < used.size(); ++b) {
     if (!used[b]) {
-      return fail(ErrorCode::invalid_argument, fmt::format("the model has no input named {}", bindings_.inputs[b].name), "--input",
-                  fmt::format("its inputs are: {}", available));
+      return fail(ErrorCode::invalid_argument, fmt::format("the model has no input named {}", bindings_.inputs[b].name),
+                  "--input", fmt::format("its inputs are: {}", available));
     }
   }
   return {};
+}
+
+void Lowering::declare(const FileGraph& graph) {
+  for (const auto* list : {&graph.value_info, &graph.outputs}) {
+    for (const ValueInfo& info : *list) {
+      if (info.has_shape) declared_[info.name] = &info;
+    }
+  }
 }
 
 Status Lowering::add_outputs() {
@@ -274,13 +287,13 @@ Status Lowering::add_outputs() {
 Status Lowering::run() {
   for (const Tensor& tensor : model_.graph.initializers) {
     if (tensor.dims.size() > kMaxRank) {
-      return fail(ErrorCode::limit, fmt::format("{} dims", tensor.dims.size()), fmt::format("initializer {}", tensor.name));
+      return fail(ErrorCode::limit, fmt::format("{} dims", tensor.dims.size()),
+                  fmt::format("initializer {}", tensor.name));
     }
     const DraftId id = store(tensor, false);
     bind(tensor.name, id);
   }
-  for (const ValueInfo& info : model_.graph.value_info) declared_[info.name] = &info;
-  for (const ValueInfo& info : model_.graph.outputs) declared_[info.name] = &info;
+  declare(model_.graph);
   find_weights_among_inputs();
   UL_TRY_STATUS(add_inputs());
   UL_TRY_STATUS(lower_nodes(model_.graph.nodes));
@@ -291,10 +304,10 @@ Result<std::vector<DraftId>> Lowering::subgraph(const FileGraph& graph, std::spa
   if (depth_ >= kMaxDepth) return fail(ErrorCode::limit, fmt::format("subgraphs nested deeper than {}", kMaxDepth));
   ++depth_;
   const size_t mark = shadowed_.size();
-  for (const ValueInfo& info : graph.value_info) declared_[info.name] = &info;
-  for (const ValueInfo& info : graph.outputs) declared_[info.name] = &info;
+  declare(graph);
   for (const Tensor& tensor : graph.initializers) {
-    if (tensor.dims.size() > kMaxRank) return fail(ErrorCode::limit, "too many dims", fmt::format("initializer {}", tensor.name));
+    if (tensor.dims.size() > kMaxRank)
+      return fail(ErrorCode::limit, "too many dims", fmt::format("initializer {}", tensor.name));
     bind(tensor.name, store(tensor, false));
   }
   for (size_t i = 0; i < graph.inputs.size() && i < bound.size(); ++i) {
@@ -305,7 +318,8 @@ Result<std::vector<DraftId>> Lowering::subgraph(const FileGraph& graph, std::spa
   if (status) {
     for (const ValueInfo& info : graph.outputs) {
       outputs.push_back(find(info.name));
-      if (!outputs.back()) status = fail(ErrorCode::format, "no node makes it", fmt::format("output {} of a subgraph", info.name));
+      if (!outputs.back())
+        status = fail(ErrorCode::format, "no node makes it", fmt::format("output {} of a subgraph", info.name));
     }
   }
   while (shadowed_.size() > mark) {
@@ -329,13 +343,14 @@ Status Lowering::lower_nodes(const std::vector<Node>& nodes) {
 
 Status Lowering::lower_node(const Node& node) {
   if (static_cast<int64_t>(draft_.nodes.size()) > kMaxSteps) {
-    return fail(ErrorCode::limit, fmt::format("more than {} operators once loops are unrolled", kMaxSteps), node.place());
+    return fail(ErrorCode::limit, fmt::format("more than {} operators once loops are unrolled", kMaxSteps),
+                node.place());
   }
   Call call(*this, node, static_cast<int>(node.domain.empty() ? opset_ : model_.opset(node.domain)));
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     if (!node.inputs[i].empty() && !call.inputs_[i]) {
-      return fail(ErrorCode::format, fmt::format("reads {}, which nothing before it makes", node.inputs[i]), node.place(),
-                  "nodes must be in an order in which every value is made before it is read");
+      return fail(ErrorCode::format, fmt::format("reads {}, which nothing before it makes", node.inputs[i]),
+                  node.place(), "nodes must be in an order in which every value is made before it is read");
     }
   }
   const size_t first_step = draft_.nodes.size();
@@ -344,8 +359,9 @@ Status Lowering::lower_node(const Node& node) {
   UL_TRY_STATUS(rule ? rule->lower(call) : unknown(call));
 
   // What is known of the elements of the results.
-  const bool from_numbers =
-      !makes_tensor(node.op) && std::ranges::all_of(call.inputs(), [&](DraftId id) { return !id || draft_.values[id].home == Home::host || call.number(id); });
+  const bool from_numbers = !makes_tensor(node.op) && std::ranges::all_of(call.inputs(), [&](DraftId id) {
+    return !id || draft_.values[id].home == Home::host || call.number(id);
+  });
   bool all_known = true;
   for (size_t k = 0; k < node.outputs.size(); ++k) {
     const DraftId id = find(node.outputs[k]);
@@ -355,7 +371,8 @@ Status Lowering::lower_node(const Node& node) {
     all_known = all_known && value.content;
   }
   if (from_numbers && all_known) {  // Python computed it: no step on the device
-    for (size_t s = first_step + 1; s <= draft_.nodes.size(); ++s) draft_.nodes[StepId{static_cast<uint32_t>(s)}].dropped = true;
+    for (size_t s = first_step + 1; s <= draft_.nodes.size(); ++s)
+      draft_.nodes[StepId{static_cast<uint32_t>(s)}].dropped = true;
     for (size_t v = first_value + 1; v <= draft_.values.size(); ++v) {
       DraftValue& value = draft_.values[DraftId{static_cast<uint32_t>(v)}];
       if (value.home == Home::made) value.home = Home::host;

@@ -59,6 +59,7 @@ class Lowering {
   friend class Call;
   Status add_inputs();
   Status add_outputs();
+  void declare(const FileGraph& graph);
   Status lower_nodes(const std::vector<Node>& nodes);
   Status lower_node(const Node& node);
   Status unknown(Call& call);
@@ -75,7 +76,7 @@ class Lowering {
   tsl::robin_map<std::string_view, Size> symbols_;
   tsl::robin_map<std::string_view, const ValueInfo*> declared_;
   std::vector<const ValueInfo*> weight_inputs_;  // inputs that are weights (exports without parameters)
-  tsl::robin_set<std::string_view> listed_;        // names of parameters and buffers, when the exporter lists them
+  tsl::robin_set<std::string_view> listed_;      // names of parameters and buffers, when the exporter lists them
   tsl::robin_set<std::string_view> buffers_;
   tsl::robin_map<uint32_t, std::vector<DraftId>> sequences_;
   std::optional<Size> frozen_batch_;

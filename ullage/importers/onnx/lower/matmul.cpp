@@ -89,7 +89,8 @@ Result<Sizes> einsum_sizes(const Call& c, std::string_view equation, std::span<c
     const Sizes& sizes = c.value(input).sizes;
     const bool has_dots = term.find("...") != std::string::npos;
     const int named = static_cast<int>(term.size()) - (has_dots ? 3 : 0);
-    if (named > sizes.rank() || (!has_dots && named != sizes.rank())) return c.error(fmt::format("term {} does not fit its input", term));
+    if (named > sizes.rank() || (!has_dots && named != sizes.rank()))
+      return c.error(fmt::format("term {} does not fit its input", term));
     int d = 0;
     for (size_t i = 0; i < term.size(); ++i) {
       if (term[i] == '.') {
@@ -144,7 +145,8 @@ Status gemm(Call& c) {
   const Sizes b = c.sizes(1);
   const Size inner_a = a[flip_a ? 0 : 1];
   const Size inner_b = b[flip_b ? 1 : 0];
-  if (inner_a.now != inner_b.now) return c.error(fmt::format("the inner sizes {} and {} differ", inner_a.now, inner_b.now));
+  if (inner_a.now != inner_b.now)
+    return c.error(fmt::format("the inner sizes {} and {} differ", inner_a.now, inner_b.now));
   const Sizes y{a[flip_a ? 1 : 0], b[flip_b ? 0 : 1]};
   const DType dtype = c.dtype(0);
   const bool has_bias = c.has(2) && beta != 0;
@@ -177,7 +179,8 @@ Status einsum(Call& c) {
   if (!c.has(0)) return c.error("no input");
   const std::string_view equation = c.text("equation");
   UL_TRY(const Sizes y, einsum_sizes(c, equation, c.inputs()));
-  return c.result("einsum", {c.inputs().begin(), c.inputs().end()}, c.dtype(0), y, {{"equation", std::string(equation)}});
+  return c.result("einsum", {c.inputs().begin(), c.inputs().end()}, c.dtype(0), y,
+                  {{"equation", std::string(equation)}});
 }
 
 Status det(Call& c) {
@@ -187,7 +190,8 @@ Status det(Call& c) {
   return c.result("det", {c.id(0)}, c.dtype(0), Sizes(x.all().first(static_cast<size_t>(x.rank() - 2))));
 }
 
-constexpr OpRule kRules[] = {{"", "Det", 11, det}, {"", "Einsum", 12, einsum}, {"", "Gemm", 1, gemm}, {"", "MatMul", 1, matmul}};
+constexpr OpRule kRules[] = {
+    {"", "Det", 11, det}, {"", "Einsum", 12, einsum}, {"", "Gemm", 1, gemm}, {"", "MatMul", 1, matmul}};
 
 }  // namespace
 

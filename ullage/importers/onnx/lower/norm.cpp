@@ -1,10 +1,10 @@
 // Normalisations.
 
+#include "ullage/importers/onnx/lower/norm.h"
+
 #include <cmath>
 
 #include <fmt/format.h>
-
-#include "ullage/importers/onnx/lower/norm.h"
 
 namespace ullage::onnx {
 
@@ -21,12 +21,14 @@ Status batch_normalization(Call& c) {
     if (!c.has(i)) return c.error(fmt::format("input {} is missing", i));
   }
   // Before opset 14 a training export names five outputs (or says is_test=0, before 7).
-  const bool training = c.opset() >= 14 ? c.attr("training_mode", 0) != 0
+  const bool training = c.opset() >= 14  ? c.attr("training_mode", 0) != 0
                         : c.opset() >= 7 ? c.output_count() > 1
                                          : c.attr("is_test", 0) == 0 && c.output_count() > 1;
   for (size_t i = 1; i < 5; ++i) c.use(c.id(i), i < 3 ? Use::weight : Use::statistic);
   c.set(0, c.step("batch_norm", {c.id(0), c.id(1), c.id(2), c.id(3), c.id(4)}, c.dtype(0), c.sizes(0),
-                  {{"training", int64_t{training}}, {"momentum", std::round((1 - c.real("momentum", 0.9)) * 1e9) / 1e9}, {"eps", c.real("epsilon", 1e-5)}}));
+                  {{"training", int64_t{training}},
+                   {"momentum", std::round((1 - c.real("momentum", 0.9)) * 1e9) / 1e9},
+                   {"eps", c.real("epsilon", 1e-5)}}));
   // The statistics are updated in place: the outputs are the buffers themselves.
   for (size_t k = 1; k < c.output_count(); ++k) c.set(k, c.id(k % 2 == 1 ? 3 : 4));
   return {};
@@ -36,7 +38,8 @@ Status instance_normalization(Call& c) {
   if (!c.has(0)) return c.error("the input is missing");
   c.use(c.id(1), Use::weight);
   c.use(c.id(2), Use::weight);
-  return c.result("instance_norm", {c.id(0), c.id(1), c.id(2)}, c.dtype(0), c.sizes(0), {{"eps", c.real("epsilon", 1e-5)}});
+  return c.result("instance_norm", {c.id(0), c.id(1), c.id(2)}, c.dtype(0), c.sizes(0),
+                  {{"eps", c.real("epsilon", 1e-5)}});
 }
 
 Status layer_normalization(Call& c) {
@@ -78,7 +81,10 @@ Status group_normalization(Call& c) {
 Status local_response(Call& c) {
   if (!c.has(0)) return c.error("the input is missing");
   return c.result("local_response_norm", {c.id(0)}, c.dtype(0), c.sizes(0),
-                  {{"size", c.attr("size", 1)}, {"alpha", c.real("alpha", 1e-4)}, {"beta", c.real("beta", 0.75)}, {"k", c.real("bias", 1)}});
+                  {{"size", c.attr("size", 1)},
+                   {"alpha", c.real("alpha", 1e-4)},
+                   {"beta", c.real("beta", 0.75)},
+                   {"k", c.real("bias", 1)}});
 }
 
 // x / max(norm(x, p, axis), eps), as F.normalize writes it.
@@ -90,7 +96,9 @@ Status lp_normalization(Call& c) {
   const Sizes sizes = c.sizes(0);
   Sizes row = sizes;
   row[axis] = 1;
-  DraftId norm = c.step("norm", {x}, dtype, row, {{"p", static_cast<double>(c.attr("p", 2))}, {"dim", std::vector<int64_t>{axis}}, {"keepdim", int64_t{1}}});
+  DraftId norm = c.step(
+      "norm", {x}, dtype, row,
+      {{"p", static_cast<double>(c.attr("p", 2))}, {"dim", std::vector<int64_t>{axis}}, {"keepdim", int64_t{1}}});
   norm = c.step("clamp", {norm}, dtype, row, {{"min", 1e-12}});
   norm = c.step("expand", {norm}, dtype, sizes, {{"size", normalized_shape(sizes, 0)}});
   return c.result("div", {x, norm}, dtype, sizes);

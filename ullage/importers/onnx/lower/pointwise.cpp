@@ -1,11 +1,11 @@
 // Operators on each element: arithmetic, comparisons, activations, Cast, Where.
 
+#include "ullage/importers/onnx/lower/pointwise.h"
+
 #include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
-
-#include "ullage/importers/onnx/lower/pointwise.h"
 
 namespace ullage::onnx {
 namespace {
@@ -16,13 +16,38 @@ struct Named {
 };
 
 constexpr Named kUnary[] = {
-    {"Abs", "abs"},         {"Acos", "acos"},       {"Acosh", "acosh"},   {"Asin", "asin"},       {"Asinh", "asinh"},
-    {"Atan", "atan"},       {"Atanh", "atanh"},     {"BitwiseNot", "bitwise_not"}, {"Ceil", "ceil"}, {"Cos", "cos"},
-    {"Cosh", "cosh"},       {"Erf", "erf"},         {"Exp", "exp"},       {"Floor", "floor"},     {"HardSwish", "hardswish"},
-    {"Log", "log"},         {"Mish", "mish"},       {"Neg", "neg"},       {"Reciprocal", "reciprocal"}, {"Relu", "relu"},
-    {"Round", "round"},     {"Selu", "selu"},       {"Sigmoid", "sigmoid"}, {"Sign", "sign"},     {"Sin", "sin"},
-    {"Sinh", "sinh"},       {"Softsign", "softsign"}, {"Sqrt", "sqrt"},   {"Tan", "tan"},         {"Tanh", "tanh"},
-    {"Swish", "silu"},      {"HardSigmoid", "hardsigmoid"},
+    {"Abs", "abs"},
+    {"Acos", "acos"},
+    {"Acosh", "acosh"},
+    {"Asin", "asin"},
+    {"Asinh", "asinh"},
+    {"Atan", "atan"},
+    {"Atanh", "atanh"},
+    {"BitwiseNot", "bitwise_not"},
+    {"Ceil", "ceil"},
+    {"Cos", "cos"},
+    {"Cosh", "cosh"},
+    {"Erf", "erf"},
+    {"Exp", "exp"},
+    {"Floor", "floor"},
+    {"HardSwish", "hardswish"},
+    {"Log", "log"},
+    {"Mish", "mish"},
+    {"Neg", "neg"},
+    {"Reciprocal", "reciprocal"},
+    {"Relu", "relu"},
+    {"Round", "round"},
+    {"Selu", "selu"},
+    {"Sigmoid", "sigmoid"},
+    {"Sign", "sign"},
+    {"Sin", "sin"},
+    {"Sinh", "sinh"},
+    {"Softsign", "softsign"},
+    {"Sqrt", "sqrt"},
+    {"Tan", "tan"},
+    {"Tanh", "tanh"},
+    {"Swish", "silu"},
+    {"HardSigmoid", "hardsigmoid"},
 };
 
 Status unary(Call& c) {
@@ -40,7 +65,12 @@ Status predicate(Call& c) {
 }
 
 constexpr Named kBinary[] = {
-    {"Add", "add"}, {"Sub", "sub"}, {"Mul", "mul"}, {"BitwiseAnd", "bitwise_and"}, {"BitwiseOr", "bitwise_or"}, {"BitwiseXor", "bitwise_xor"},
+    {"Add", "add"},
+    {"Sub", "sub"},
+    {"Mul", "mul"},
+    {"BitwiseAnd", "bitwise_and"},
+    {"BitwiseOr", "bitwise_or"},
+    {"BitwiseXor", "bitwise_xor"},
 };
 
 Status arithmetic(Call& c) {
@@ -77,7 +107,8 @@ Status modulo(Call& c) {
 Status power(Call& c) {
   if (!c.has(0) || !c.has(1)) return c.error("an input is missing");
   UL_TRY(const Sizes sizes, axis_broadcast(c));
-  if (c.number(1) && !c.number(0)) return c.result("pow", {c.id(0)}, c.dtype(0), sizes, {c.number_attr("exponent", c.id(1))});
+  if (c.number(1) && !c.number(0))
+    return c.result("pow", {c.id(0)}, c.dtype(0), sizes, {c.number_attr("exponent", c.id(1))});
   return c.result("pow", {c.id(0), c.id(1)}, c.dtype(0), sizes);
 }
 
@@ -85,7 +116,8 @@ struct Comparison {
   std::string_view onnx, aten, swapped;
 };
 constexpr Comparison kComparisons[] = {
-    {"Equal", "eq", "eq"}, {"Greater", "gt", "lt"}, {"GreaterOrEqual", "ge", "le"}, {"Less", "lt", "gt"}, {"LessOrEqual", "le", "ge"},
+    {"Equal", "eq", "eq"}, {"Greater", "gt", "lt"},     {"GreaterOrEqual", "ge", "le"},
+    {"Less", "lt", "gt"},  {"LessOrEqual", "le", "ge"},
 };
 
 Status compare(Call& c) {
@@ -157,7 +189,8 @@ Status clip(Call& c) {
 
 Status cast(Call& c) {
   if (!c.has(0)) return c.error("the input is missing");
-  const DType to = c.node().op == "CastLike" ? (c.has(1) ? c.dtype(1) : c.dtype(0)) : dtype_of(static_cast<int32_t>(c.attr("to", 1)));
+  const DType to = c.node().op == "CastLike" ? (c.has(1) ? c.dtype(1) : c.dtype(0))
+                                             : dtype_of(static_cast<int32_t>(c.attr("to", 1)));
   if (to == c.dtype(0)) {
     c.set(0, c.id(0));
     return {};
@@ -170,19 +203,22 @@ Status with_alpha(Call& c) {
   const std::string_view op = c.node().op;
   const DType dtype = c.dtype(0);
   const Sizes sizes = c.sizes(0);
-  if (op == "LeakyRelu") return c.result("leaky_relu", {c.id(0)}, dtype, sizes, {{"negative_slope", c.real("alpha", 0.01)}});
+  if (op == "LeakyRelu")
+    return c.result("leaky_relu", {c.id(0)}, dtype, sizes, {{"negative_slope", c.real("alpha", 0.01)}});
   if (op == "Elu") return c.result("elu", {c.id(0)}, dtype, sizes, {{"alpha", c.real("alpha", 1)}});
   if (op == "Celu") return c.result("celu", {c.id(0)}, dtype, sizes, {{"alpha", c.real("alpha", 1)}});
   if (op == "ThresholdedRelu") {
     return c.result("threshold", {c.id(0)}, dtype, sizes, {{"threshold", c.real("alpha", 1)}, {"value", 0.0}});
   }
   if (op == "Softplus") return c.result("softplus", {c.id(0)}, dtype, sizes, {{"beta", 1.0}, {"threshold", 20.0}});
-  return c.result(c.real("bias", 0) == 0 ? "hardshrink" : "softshrink", {c.id(0)}, dtype, sizes, {{"lambd", c.real("lambd", 0.5)}});
+  return c.result(c.real("bias", 0) == 0 ? "hardshrink" : "softshrink", {c.id(0)}, dtype, sizes,
+                  {{"lambd", c.real("lambd", 0.5)}});
 }
 
 Status gelu(Call& c) {
   if (!c.has(0)) return c.error("the input is missing");
-  return c.result("gelu", {c.id(0)}, c.dtype(0), c.sizes(0), {{"approximate", std::string(c.text("approximate", "none"))}});
+  return c.result("gelu", {c.id(0)}, c.dtype(0), c.sizes(0),
+                  {{"approximate", std::string(c.text("approximate", "none"))}});
 }
 
 Status prelu(Call& c) {
@@ -207,7 +243,8 @@ Status where(Call& c) {
   std::vector<Attr> attrs;
   if (left) attrs.push_back(c.number_attr("self", c.id(1)));
   if (right) attrs.push_back(c.number_attr("other", c.id(2)));
-  return c.result("where", {c.id(0), left ? DraftId{} : c.id(1), right ? DraftId{} : c.id(2)}, c.dtype(1), sizes, std::move(attrs));
+  return c.result("where", {c.id(0), left ? DraftId{} : c.id(1), right ? DraftId{} : c.id(2)}, c.dtype(1), sizes,
+                  std::move(attrs));
 }
 
 Status identity(Call& c) {
@@ -222,22 +259,76 @@ Status identity(Call& c) {
 }
 
 constexpr OpRule kRules[] = {
-    {"", "Abs", 1, unary}, {"", "Acos", 7, unary}, {"", "Acosh", 9, unary}, {"", "Add", 1, arithmetic}, {"", "And", 1, logical},
-    {"", "Asin", 7, unary}, {"", "Asinh", 9, unary}, {"", "Atan", 7, unary}, {"", "Atanh", 9, unary}, {"", "BitShift", 11, bit_shift},
-    {"", "BitwiseAnd", 18, arithmetic}, {"", "BitwiseNot", 18, unary}, {"", "BitwiseOr", 18, arithmetic},
-    {"", "BitwiseXor", 18, arithmetic}, {"", "Cast", 1, cast}, {"", "CastLike", 15, cast}, {"", "Ceil", 1, unary},
-    {"", "Celu", 12, with_alpha}, {"", "Clip", 1, clip}, {"", "Cos", 7, unary}, {"", "Cosh", 9, unary}, {"", "Div", 1, divide},
-    {"", "Elu", 1, with_alpha}, {"", "Equal", 1, compare}, {"", "Erf", 9, unary}, {"", "Exp", 1, unary}, {"", "Floor", 1, unary},
-    {"", "Gelu", 20, gelu}, {"", "Greater", 1, compare}, {"", "GreaterOrEqual", 12, compare}, {"", "HardSigmoid", 1, unary},
-    {"", "HardSwish", 14, unary}, {"", "Identity", 1, identity}, {"", "IsInf", 10, predicate}, {"", "IsNaN", 9, predicate},
-    {"", "LeakyRelu", 1, with_alpha}, {"", "Less", 1, compare}, {"", "LessOrEqual", 12, compare}, {"", "Log", 1, unary},
-    {"", "Max", 1, many}, {"", "Mean", 1, many}, {"", "Min", 1, many}, {"", "Mish", 18, unary}, {"", "Mod", 10, modulo},
-    {"", "Mul", 1, arithmetic}, {"", "Neg", 1, unary}, {"", "Not", 1, predicate}, {"", "Or", 1, logical}, {"", "PRelu", 1, prelu},
-    {"", "Pow", 1, power}, {"", "Reciprocal", 1, unary}, {"", "Relu", 1, unary}, {"", "Round", 11, unary}, {"", "Selu", 1, unary},
-    {"", "Shrink", 9, with_alpha}, {"", "Sigmoid", 1, unary}, {"", "Sign", 9, unary}, {"", "Sin", 7, unary}, {"", "Sinh", 9, unary},
-    {"", "Softplus", 1, with_alpha}, {"", "Softsign", 1, unary}, {"", "Sqrt", 1, unary}, {"", "Sub", 1, arithmetic}, {"", "Sum", 1, many},
-    {"", "Swish", 24, unary}, {"", "Tan", 7, unary}, {"", "Tanh", 1, unary}, {"", "ThresholdedRelu", 10, with_alpha},
-    {"", "Where", 9, where}, {"", "Xor", 1, logical},
+    {"", "Abs", 1, unary},
+    {"", "Acos", 7, unary},
+    {"", "Acosh", 9, unary},
+    {"", "Add", 1, arithmetic},
+    {"", "And", 1, logical},
+    {"", "Asin", 7, unary},
+    {"", "Asinh", 9, unary},
+    {"", "Atan", 7, unary},
+    {"", "Atanh", 9, unary},
+    {"", "BitShift", 11, bit_shift},
+    {"", "BitwiseAnd", 18, arithmetic},
+    {"", "BitwiseNot", 18, unary},
+    {"", "BitwiseOr", 18, arithmetic},
+    {"", "BitwiseXor", 18, arithmetic},
+    {"", "Cast", 1, cast},
+    {"", "CastLike", 15, cast},
+    {"", "Ceil", 1, unary},
+    {"", "Celu", 12, with_alpha},
+    {"", "Clip", 1, clip},
+    {"", "Cos", 7, unary},
+    {"", "Cosh", 9, unary},
+    {"", "Div", 1, divide},
+    {"", "Elu", 1, with_alpha},
+    {"", "Equal", 1, compare},
+    {"", "Erf", 9, unary},
+    {"", "Exp", 1, unary},
+    {"", "Floor", 1, unary},
+    {"", "Gelu", 20, gelu},
+    {"", "Greater", 1, compare},
+    {"", "GreaterOrEqual", 12, compare},
+    {"", "HardSigmoid", 1, unary},
+    {"", "HardSwish", 14, unary},
+    {"", "Identity", 1, identity},
+    {"", "IsInf", 10, predicate},
+    {"", "IsNaN", 9, predicate},
+    {"", "LeakyRelu", 1, with_alpha},
+    {"", "Less", 1, compare},
+    {"", "LessOrEqual", 12, compare},
+    {"", "Log", 1, unary},
+    {"", "Max", 1, many},
+    {"", "Mean", 1, many},
+    {"", "Min", 1, many},
+    {"", "Mish", 18, unary},
+    {"", "Mod", 10, modulo},
+    {"", "Mul", 1, arithmetic},
+    {"", "Neg", 1, unary},
+    {"", "Not", 1, predicate},
+    {"", "Or", 1, logical},
+    {"", "PRelu", 1, prelu},
+    {"", "Pow", 1, power},
+    {"", "Reciprocal", 1, unary},
+    {"", "Relu", 1, unary},
+    {"", "Round", 11, unary},
+    {"", "Selu", 1, unary},
+    {"", "Shrink", 9, with_alpha},
+    {"", "Sigmoid", 1, unary},
+    {"", "Sign", 9, unary},
+    {"", "Sin", 7, unary},
+    {"", "Sinh", 9, unary},
+    {"", "Softplus", 1, with_alpha},
+    {"", "Softsign", 1, unary},
+    {"", "Sqrt", 1, unary},
+    {"", "Sub", 1, arithmetic},
+    {"", "Sum", 1, many},
+    {"", "Swish", 24, unary},
+    {"", "Tan", 7, unary},
+    {"", "Tanh", 1, unary},
+    {"", "ThresholdedRelu", 10, with_alpha},
+    {"", "Where", 9, where},
+    {"", "Xor", 1, logical},
 };
 
 }  // namespace
@@ -251,7 +342,8 @@ Result<Sizes> axis_broadcast(const Call& c) {
   return c.broadcast(c.sizes(0), other);
 }
 
-Status with_number(Call& c, std::string_view op, const Sizes& sizes, DType dtype, bool reverse_if_left, std::vector<Attr> attrs) {
+Status with_number(Call& c, std::string_view op, const Sizes& sizes, DType dtype, bool reverse_if_left,
+                   std::vector<Attr> attrs) {
   if (c.number(1)) {
     attrs.push_back(c.number_attr("other", c.id(1)));
     return c.result(op, {c.id(0)}, dtype, sizes, std::move(attrs));

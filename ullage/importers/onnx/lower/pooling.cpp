@@ -20,7 +20,8 @@ std::string_view by_rank(std::string_view base, int spatial) {
 Status spatial_rank(const Call& c, int at_most = 3) {
   if (!c.has(0)) return c.error("the input is missing");
   const int spatial = c.rank(0) - 2;
-  if (spatial < 1 || spatial > at_most) return c.unsupported(fmt::format("pooling over an input of rank {}", c.rank(0)));
+  if (spatial < 1 || spatial > at_most)
+    return c.unsupported(fmt::format("pooling over an input of rank {}", c.rank(0)));
   return {};
 }
 
@@ -45,8 +46,11 @@ Status max_pool(Call& c) {
   std::vector<Made> made{{c.dtype(0), y}};
   if (c.wants(1)) made.push_back({DType::i64, y});
   const auto outputs = c.steps(by_rank("max", c.rank(0) - 2), {x}, made,
-                               {{"kernel_size", window.kernel}, {"stride", window.stride}, {"padding", window.common_padding()},
-                                {"dilation", window.dilation}, {"ceil_mode", int64_t{window.ceil}}});
+                               {{"kernel_size", window.kernel},
+                                {"stride", window.stride},
+                                {"padding", window.common_padding()},
+                                {"dilation", window.dilation},
+                                {"ceil_mode", int64_t{window.ceil}}});
   for (size_t k = 0; k < outputs.size(); ++k) c.set(k, outputs[k]);
   return {};
 }
@@ -64,15 +68,20 @@ Status average_pool(Call& c) {
     x = c.step("constant_pad_nd", {x}, c.dtype(0), sizes, {{"pad", window.excess_padding()}, {"value", 0.0}});
   }
   return c.result(by_rank("avg", c.rank(0) - 2), {x}, c.dtype(0), y,
-                  {{"kernel_size", window.kernel}, {"stride", window.stride}, {"padding", window.common_padding()},
-                   {"ceil_mode", int64_t{window.ceil}}, {"count_include_pad", c.attr("count_include_pad", 0)}});
+                  {{"kernel_size", window.kernel},
+                   {"stride", window.stride},
+                   {"padding", window.common_padding()},
+                   {"ceil_mode", int64_t{window.ceil}},
+                   {"count_include_pad", c.attr("count_include_pad", 0)}});
 }
 
 Status lp_pool(Call& c) {
   UL_TRY_STATUS(spatial_rank(c));
   UL_TRY(const Window window, window_of(c, c.sizes(0)));
   return c.result("lp_pool", {c.id(0)}, c.dtype(0), pooled(c.sizes(0), window),
-                  {{"norm_type", c.real("p", 2)}, {"kernel_size", window.kernel}, {"stride", window.stride},
+                  {{"norm_type", c.real("p", 2)},
+                   {"kernel_size", window.kernel},
+                   {"stride", window.stride},
                    {"ceil_mode", int64_t{window.ceil}}});
 }
 
@@ -127,7 +136,8 @@ Status roi_pool(Call& c) {
   if (!c.has(0) || !c.has(1) || c.rank(0) != 4 || c.rank(1) != 2) return c.error("wants a 4-D input and 2-D regions");
   std::vector<int64_t> size = c.ints("pooled_shape");
   if (size.size() != 2) size = {c.attr("output_height", 1), c.attr("output_width", 1)};
-  return c.result("roi_align", {c.id(0), c.id(1)}, c.dtype(0), Sizes{c.sizes(1)[0], c.sizes(0)[1], Size(size[0]), Size(size[1])},
+  return c.result("roi_align", {c.id(0), c.id(1)}, c.dtype(0),
+                  Sizes{c.sizes(1)[0], c.sizes(0)[1], Size(size[0]), Size(size[1])},
                   {{"output_size", size}, {"spatial_scale", c.real("spatial_scale", 1)}});
 }
 

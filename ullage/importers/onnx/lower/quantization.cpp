@@ -1,5 +1,5 @@
-// Quantised operators: of ONNX and of ONNX Runtime. They are inference only; a quantised copy is a cast as far as memory goes, and the
-// pair Quantize → Dequantize is fake quantisation.
+// Quantised operators: of ONNX and of ONNX Runtime. They are inference only; a quantised copy is a cast as far as
+// memory goes, and the pair Quantize → Dequantize is fake quantisation.
 
 #include <fmt/format.h>
 
@@ -88,7 +88,10 @@ Status qlinear_binary(Call& c) {  // a, scale, zero, b, scale, zero, y scale, y 
 Status qlinear_unary(Call& c) {
   if (!c.has(0)) return c.error("the input is missing");
   const std::string_view op = c.node().op;
-  return c.result(op == "QLinearSigmoid" ? "sigmoid" : op == "QLinearLeakyRelu" ? "leaky_relu" : "softmax", {c.id(0)}, c.dtype(0), c.sizes(0),
+  return c.result(op == "QLinearSigmoid"     ? "sigmoid"
+                  : op == "QLinearLeakyRelu" ? "leaky_relu"
+                                             : "softmax",
+                  {c.id(0)}, c.dtype(0), c.sizes(0),
                   op == "QLinearSoftmax" ? std::vector<Attr>{{"dim", c.attr("axis", -1)}} : std::vector<Attr>{});
 }
 
@@ -110,8 +113,11 @@ Status qlinear_average_pool(Call& c) {
   Sizes y{c.sizes(0)[0], c.sizes(0)[1]};
   for (int d = 2; d < 4; ++d) y.push(window.output(c.sizes(0)[d], static_cast<size_t>(d - 2)));
   return c.result("avg_pool2d", {c.id(0)}, c.dtype(0), y,
-                  {{"kernel_size", window.kernel}, {"stride", window.stride}, {"padding", window.common_padding()},
-                   {"ceil_mode", int64_t{window.ceil}}, {"count_include_pad", c.attr("count_include_pad", 0)}});
+                  {{"kernel_size", window.kernel},
+                   {"stride", window.stride},
+                   {"padding", window.common_padding()},
+                   {"ceil_mode", int64_t{window.ceil}},
+                   {"count_include_pad", c.attr("count_include_pad", 0)}});
 }
 
 Status qlinear_concat(Call& c) {  // y scale, y zero, then triples of tensor, scale, zero

@@ -53,9 +53,9 @@ Status multinomial(Call& c) {
 }
 
 constexpr OpRule kRules[] = {
-    {"", "Bernoulli", 15, bernoulli},         {"", "Dropout", 1, dropout},
-    {"", "Multinomial", 7, multinomial},      {"", "RandomNormal", 1, random},
-    {"", "RandomNormalLike", 1, random_like}, {"", "RandomUniform", 1, random},
+    {"", "Bernoulli", 15, bernoulli},          {"", "Dropout", 1, dropout},
+    {"", "Multinomial", 7, multinomial},       {"", "RandomNormal", 1, random},
+    {"", "RandomNormalLike", 1, random_like},  {"", "RandomUniform", 1, random},
     {"", "RandomUniformLike", 1, random_like},
 };
 

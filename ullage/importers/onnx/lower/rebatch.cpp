@@ -79,8 +79,9 @@ void settle_ones(const Sizes& from, const Sizes& to, std::vector<Run>& runs) {
     }
     // [S·1, E] → [S, 1, E]: the one is where the batch comes out again.
     const bool grown = from.numel(before.i, before.i2).moved();
-    const bool has_one = std::ranges::any_of(to.all().subspan(static_cast<size_t>(before.j), static_cast<size_t>(before.j2 - before.j)),
-                                             [](Size s) { return s.was == 1; });
+    const bool has_one =
+        std::ranges::any_of(to.all().subspan(static_cast<size_t>(before.j), static_cast<size_t>(before.j2 - before.j)),
+                            [](Size s) { return s.was == 1; });
     if (grown && !has_one && !from.numel(run.i, run.i2).moved() && run.j2 - run.j > 1 && to[run.j].was == 1) {
       before.j2 = ++run.j;
     }
@@ -193,8 +194,8 @@ Result<Sizes> expanded(Call& call, const Sizes& from, std::vector<Size> target) 
     }
   }
   const auto frozen = call.lowering().frozen_batch();
-  if (frozen && !follows && static_cast<int>(target.size()) == to.rank() && to.rank() >= 2 && target[0] == Size(frozen->was) &&
-      !to.moved() && (shift > 0 || from[0] == Size(1))) {
+  if (frozen && !follows && static_cast<int>(target.size()) == to.rank() && to.rank() >= 2 &&
+      target[0] == Size(frozen->was) && !to.moved() && (shift > 0 || from[0] == Size(1))) {
     to[0] = *frozen;
     call.rebatched("size of Expand");
   }

@@ -38,7 +38,8 @@ Status recurrent(Call& c, std::string_view op, int64_t gates) {
   const int64_t directions = c.sizes(1)[0].now;
   const int64_t hidden = c.attr("hidden_size", c.sizes(2)[2].now);
   if (hidden < 1 || directions < 1 || directions > 2 || c.sizes(1)[1].now != saturating_mul(gates, hidden)) {
-    return c.error(fmt::format("the weight's {} rows are not {} gates of hidden_size {}", c.sizes(1)[1].now, gates, hidden));
+    return c.error(
+        fmt::format("the weight's {} rows are not {} gates of hidden_size {}", c.sizes(1)[1].now, gates, hidden));
   }
   for (size_t i = 1; i <= 3; ++i) c.use(c.id(i), Use::weight);
   const Size width = Size(directions * hidden);
@@ -54,8 +55,11 @@ Status recurrent(Call& c, std::string_view op, int64_t gates) {
   inputs.push_back(c.id(2));
   if (c.has(3)) inputs.push_back(c.id(3));
   const auto y = c.steps(op, std::move(inputs), made,
-                         {{"hidden_size", hidden}, {"num_layers", int64_t{1}}, {"bidirectional", int64_t{directions == 2}},
-                          {"has_biases", int64_t{c.has(3)}}, {"batch_first", int64_t{batch_first}}});
+                         {{"hidden_size", hidden},
+                          {"num_layers", int64_t{1}},
+                          {"bidirectional", int64_t{directions == 2}},
+                          {"has_biases", int64_t{c.has(3)}},
+                          {"batch_first", int64_t{batch_first}}});
   if (c.wants(0)) {
     Sizes wide = output;
     wide[2] = directions;
@@ -71,7 +75,8 @@ Status recurrent(Call& c, std::string_view op, int64_t gates) {
   for (size_t k = 1; k < y.size(); ++k) {
     if (!c.wants(k)) continue;
     if (batch_first) {
-      c.set(k, c.step("transpose", {y[k]}, dtype, Sizes{state[1], state[0], state[2]}, {{"dim0", int64_t{0}}, {"dim1", int64_t{1}}}));
+      c.set(k, c.step("transpose", {y[k]}, dtype, Sizes{state[1], state[0], state[2]},
+                      {{"dim0", int64_t{0}}, {"dim1", int64_t{1}}}));
     } else {
       c.set(k, y[k]);
     }

@@ -16,9 +16,9 @@ struct Reduction {
 };
 
 constexpr Reduction kReductions[] = {
-    {"ReduceL1", ""},  {"ReduceL2", "norm"}, {"ReduceLogSum", ""}, {"ReduceLogSumExp", "logsumexp"},
-    {"ReduceMax", "amax"}, {"ReduceMean", "mean"}, {"ReduceMin", "amin"}, {"ReduceProd", "prod"},
-    {"ReduceSum", "sum"}, {"ReduceSumSquare", ""},
+    {"ReduceL1", ""},      {"ReduceL2", "norm"},    {"ReduceLogSum", ""},  {"ReduceLogSumExp", "logsumexp"},
+    {"ReduceMax", "amax"}, {"ReduceMean", "mean"},  {"ReduceMin", "amin"}, {"ReduceProd", "prod"},
+    {"ReduceSum", "sum"},  {"ReduceSumSquare", ""},
 };
 
 Status reduce(Call& c) {
@@ -52,7 +52,8 @@ Status reduce(Call& c) {
   if (row->aten == "mean" && c.aten().starts_with("aten.adaptive_avg_pool") && keep && x.rank() >= 3) {
     constexpr std::string_view kPools[] = {"adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d"};
     if (dims.size() <= 3) {
-      return c.result(kPools[dims.size() - 1], {c.id(0)}, dtype, y, {{"output_size", std::vector<int64_t>(dims.size(), 1)}});
+      return c.result(kPools[dims.size() - 1], {c.id(0)}, dtype, y,
+                      {{"output_size", std::vector<int64_t>(dims.size(), 1)}});
     }
   }
   if (!row->aten.empty()) {

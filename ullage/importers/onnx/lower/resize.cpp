@@ -50,7 +50,9 @@ Status resize(Call& c) {
   const bool readable = by_sizes ? c.content(3) != nullptr : c.content(scales_at) != nullptr;
   if (!readable) {
     const auto made = c.declared(0);
-    if (!made) return c.unsupported("its output size depends on values that are not in the file", "put the external data beside the model");
+    if (!made)
+      return c.unsupported("its output size depends on values that are not in the file",
+                           "put the external data beside the model");
     c.note("data_dependent_shape");
     return finish(c, made->sizes);
   }
@@ -60,7 +62,8 @@ Status resize(Call& c) {
     for (size_t i = 0; i < axes.size(); ++i) {
       UL_TRY(const int d, c.axis(axes[i], y.rank()));
       if (y[d].moved() && !wanted[i].moved()) {
-        if (wanted[i].was != y[d].was) return c.unsupported("its sizes were fixed at export", "export the model with dynamic dimensions");
+        if (wanted[i].was != y[d].was)
+          return c.unsupported("its sizes were fixed at export", "export the model with dynamic dimensions");
         c.rebatched("sizes of Resize");
         continue;
       }
@@ -84,7 +87,8 @@ Status upsample(Call& c) {
   if (factors.empty()) {
     for (const float f : c.node().reals("scales")) factors.push_back(static_cast<double>(f));
   }
-  if (factors.empty() && c.has_attr("height_scale") && y.rank() == 4) factors = {1, 1, c.real("height_scale", 1), c.real("width_scale", 1)};
+  if (factors.empty() && c.has_attr("height_scale") && y.rank() == 4)
+    factors = {1, 1, c.real("height_scale", 1), c.real("width_scale", 1)};
   if (static_cast<int>(factors.size()) != y.rank()) return c.error("scales do not fit the input's rank");
   for (int d = 0; d < y.rank(); ++d) y[d] = scaled(y[d], factors[static_cast<size_t>(d)]);
   return finish(c, y);
@@ -96,7 +100,8 @@ Status grid_sample(Call& c) {
   for (int d = 1; d + 1 < c.rank(1); ++d) y.push(c.sizes(1)[d]);
   return c.result("grid_sampler", {c.id(0), c.id(1)}, c.dtype(0), y,
                   {{"interpolation_mode", std::string(c.text("mode", "linear"))},
-                   {"padding_mode", std::string(c.text("padding_mode", "zeros"))}, {"align_corners", c.attr("align_corners", 0)}});
+                   {"padding_mode", std::string(c.text("padding_mode", "zeros"))},
+                   {"align_corners", c.attr("align_corners", 0)}});
 }
 
 Status affine_grid(Call& c) {
@@ -112,7 +117,10 @@ Status affine_grid(Call& c) {
 }
 
 constexpr OpRule kRules[] = {
-    {"", "AffineGrid", 20, affine_grid}, {"", "GridSample", 16, grid_sample}, {"", "Resize", 10, resize}, {"", "Upsample", 7, upsample},
+    {"", "AffineGrid", 20, affine_grid},
+    {"", "GridSample", 16, grid_sample},
+    {"", "Resize", 10, resize},
+    {"", "Upsample", 7, upsample},
 };
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Rewrites of a draft: from how ONNX had to spell an op to how the program called it. Each leaves a draft that means the same.
+// Rewrites of a draft: from how ONNX had to spell an op to how the program called it. Each leaves a draft that means
+// the same.
 //
 //   collapse   several nodes that came from one ATen call (the exporter's metadata say so)       Sigmoid, Mul → silu_
 //   fuse       the same from patterns, in files that say nothing                                  MatMul, Add → linear

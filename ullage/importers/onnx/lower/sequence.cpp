@@ -16,12 +16,15 @@ Status bind_sequence(Call& c, std::vector<DraftId> items) {
   return {};
 }
 
-const std::vector<DraftId>* sequence_at(Call& c, size_t i) { return c.has(i) ? c.lowering().find_sequence(c.id(i)) : nullptr; }
+const std::vector<DraftId>* sequence_at(Call& c, size_t i) {
+  return c.has(i) ? c.lowering().find_sequence(c.id(i)) : nullptr;
+}
 
 Status construct(Call& c) { return bind_sequence(c, {c.inputs().begin(), c.inputs().end()}); }
 Status empty(Call& c) { return bind_sequence(c, {}); }
 
-// Where in a list of `count` (one more for an insertion) the index in input i points; the end when it is absent or not known.
+// Where in a list of `count` (one more for an insertion) the index in input i points; the end when it is absent or not
+// known.
 size_t place_in(const Call& c, size_t i, size_t count) {
   if (!c.number(i)) return count;
   auto at = static_cast<int64_t>(*c.number(i));
@@ -126,16 +129,24 @@ Status optional(Call& c) {
 }
 
 Status has_element(Call& c) {
-  const bool there = c.has(0) && !(c.value(0).home == Home::host && c.dtype(0) == DType::unknown && !c.lowering().find_sequence(c.id(0)));
+  const bool there = c.has(0) && !(c.value(0).home == Home::host && c.dtype(0) == DType::unknown &&
+                                   !c.lowering().find_sequence(c.id(0)));
   c.set(0, c.host(DType::boolean, {}, content_of(std::vector<Size>{there})));
   return {};
 }
 
 constexpr OpRule kRules[] = {
-    {"", "ConcatFromSequence", 11, concat}, {"", "Optional", 15, optional},       {"", "OptionalGetElement", 15, optional},
-    {"", "OptionalHasElement", 15, has_element}, {"", "SequenceAt", 11, at},      {"", "SequenceConstruct", 11, construct},
-    {"", "SequenceEmpty", 11, empty},       {"", "SequenceErase", 11, erase},     {"", "SequenceInsert", 11, insert},
-    {"", "SequenceLength", 11, length},     {"", "SplitToSequence", 11, split},
+    {"", "ConcatFromSequence", 11, concat},
+    {"", "Optional", 15, optional},
+    {"", "OptionalGetElement", 15, optional},
+    {"", "OptionalHasElement", 15, has_element},
+    {"", "SequenceAt", 11, at},
+    {"", "SequenceConstruct", 11, construct},
+    {"", "SequenceEmpty", 11, empty},
+    {"", "SequenceErase", 11, erase},
+    {"", "SequenceInsert", 11, insert},
+    {"", "SequenceLength", 11, length},
+    {"", "SplitToSequence", 11, split},
 };
 
 }  // namespace

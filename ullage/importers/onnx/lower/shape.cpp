@@ -1,12 +1,13 @@
 // Operators that look at the same elements in other sizes, and those that ask for sizes.
 
+#include "ullage/importers/onnx/lower/shape.h"
+
 #include <algorithm>
 #include <numeric>
 
 #include <fmt/format.h>
 
 #include "ullage/importers/onnx/lower/rebatch.h"
-#include "ullage/importers/onnx/lower/shape.h"
 
 namespace ullage::onnx {
 
@@ -59,7 +60,8 @@ Status reshape(Call& c) {
   if (c.attr("allowzero", 0) == 0) {
     for (size_t d = 0; d < target.size(); ++d) {
       if (target[d].was != 0) continue;
-      if (static_cast<int>(d) >= from.rank()) return c.error("a 0 in the target stands for a dim that the input does not have");
+      if (static_cast<int>(d) >= from.rank())
+        return c.error("a 0 in the target stands for a dim that the input does not have");
       target[d] = from[static_cast<int>(d)];
     }
   }
@@ -71,7 +73,8 @@ Status flatten(Call& c) {
   if (!c.has(0)) return c.error("the input is missing");
   const Sizes& x = c.sizes(0);
   int64_t axis = c.attr("axis", 1);
-  if (axis < -x.rank() || axis > x.rank()) return c.error(fmt::format("axis {} of a tensor with {} dims", axis, x.rank()));
+  if (axis < -x.rank() || axis > x.rank())
+    return c.error(fmt::format("axis {} of a tensor with {} dims", axis, x.rank()));
   if (axis < 0) axis += x.rank();
   const int at = static_cast<int>(axis);
   const Sizes y{x.numel(0, at), x.numel(at)};
@@ -91,8 +94,9 @@ Status squeeze(Call& c) {
     for (const int64_t d : dims) {
       const Size s = y[static_cast<int>(d)];
       if (s.was == 1 && s.now != 1) {
-        return c.unsupported(fmt::format("drops dim {}, which is the batch: the model was exported for a batch of 1", d),
-                             "ask for --batch 1");
+        return c.unsupported(
+            fmt::format("drops dim {}, which is the batch: the model was exported for a batch of 1", d),
+            "ask for --batch 1");
       }
       if (s.now != 1) return c.error(fmt::format("drops dim {}, which has size {}", d, s.now));
     }
@@ -180,7 +184,8 @@ Status depth_to_space(Call& c) {
   if (!c.has(0) || c.rank(0) != 4) return c.error("wants a 4-D input");
   const int64_t block = c.attr("blocksize", 1);
   const Sizes& x = c.sizes(0);
-  if (block < 1 || block > (1 << 15) || x[1].now % (block * block) != 0) return c.error("the channels do not divide by the block");
+  if (block < 1 || block > (1 << 15) || x[1].now % (block * block) != 0)
+    return c.error("the channels do not divide by the block");
   const Size b = block;
   return c.result("pixel_shuffle", {c.id(0)}, c.dtype(0), Sizes{x[0], floor_div(x[1], b * b), x[2] * b, x[3] * b},
                   {{"upscale_factor", block}});
@@ -192,15 +197,22 @@ Status space_to_depth(Call& c) {
   const Sizes& x = c.sizes(0);
   if (block < 1 || block > (1 << 15)) return c.error("a block size below 1");
   const Size b = block;
-  return c.result("pixel_unshuffle", {c.id(0)}, c.dtype(0), Sizes{x[0], x[1] * b * b, floor_div(x[2], b), floor_div(x[3], b)},
-                  {{"downscale_factor", block}});
+  return c.result("pixel_unshuffle", {c.id(0)}, c.dtype(0),
+                  Sizes{x[0], x[1] * b * b, floor_div(x[2], b), floor_div(x[3], b)}, {{"downscale_factor", block}});
 }
 
 constexpr OpRule kRules[] = {
-    {"", "DepthToSpace", 1, depth_to_space}, {"", "Expand", 8, expand},  {"", "Flatten", 1, flatten},
-    {"", "Reshape", 1, reshape},             {"", "Shape", 1, shape},    {"", "Size", 1, size},
-    {"", "SpaceToDepth", 1, space_to_depth}, {"", "Squeeze", 1, squeeze}, {"", "Tile", 6, tile},
-    {"", "Transpose", 1, transpose},         {"", "Unsqueeze", 1, unsqueeze},
+    {"", "DepthToSpace", 1, depth_to_space},
+    {"", "Expand", 8, expand},
+    {"", "Flatten", 1, flatten},
+    {"", "Reshape", 1, reshape},
+    {"", "Shape", 1, shape},
+    {"", "Size", 1, size},
+    {"", "SpaceToDepth", 1, space_to_depth},
+    {"", "Squeeze", 1, squeeze},
+    {"", "Tile", 6, tile},
+    {"", "Transpose", 1, transpose},
+    {"", "Unsqueeze", 1, unsqueeze},
 };
 
 }  // namespace

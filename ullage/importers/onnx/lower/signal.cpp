@@ -22,8 +22,9 @@ Status dft(Call& c) {
   if (c.number(1)) y[axis] = static_cast<int64_t>(*c.number(1));
   if (c.attr("onesided", 0)) y[axis] = floor_div(y[axis], Size(2)) + Size(1);
   y[-1] = 2;
-  return c.result(from_real && !inverse ? "fft_r2c" : "fft_c2c", {c.id(0)}, dtype, y,
-                  {{"dim", std::vector<int64_t>{axis}}, {from_real && !inverse ? "onesided" : "forward", int64_t{!inverse}}});
+  return c.result(
+      from_real && !inverse ? "fft_r2c" : "fft_c2c", {c.id(0)}, dtype, y,
+      {{"dim", std::vector<int64_t>{axis}}, {from_real && !inverse ? "onesided" : "forward", int64_t{!inverse}}});
 }
 
 Status stft(Call& c) {  // signal, frame_step, window, frame_length
@@ -37,7 +38,8 @@ Status stft(Call& c) {  // signal, frame_step, window, frame_length
   const Size frames = floor_div(x[1] - length, Size(step)) + Size(1);
   const Size bins = c.attr("onesided", 1) ? floor_div(length, Size(2)) + Size(1) : length;
   const Sizes framed{x[0], frames, length};
-  DraftId frame = c.step("unfold", {c.id(0)}, dtype, framed, {{"dimension", int64_t{1}}, {"size", length.now}, {"step", step}});
+  DraftId frame =
+      c.step("unfold", {c.id(0)}, dtype, framed, {{"dimension", int64_t{1}}, {"size", length.now}, {"step", step}});
   if (c.has(2)) frame = c.step("mul", {frame, c.id(2)}, dtype, framed);
   return c.result("fft_r2c", {frame}, dtype, Sizes{x[0], frames, bins, Size(2)},
                   {{"dim", std::vector<int64_t>{2}}, {"onesided", c.attr("onesided", 1)}});
@@ -72,13 +74,21 @@ Status col2im(Call& c) {
   for (const Size s : image) y.push(s);
   std::vector<int64_t> output_size = as_ints(Sizes(image));
   return c.result("col2im", {c.id(0)}, c.dtype(0), y,
-                  {{"output_size", output_size}, {"kernel_size", kernel}, {"dilation", c.ints("dilations")}, {"padding", c.ints("pads")},
+                  {{"output_size", output_size},
+                   {"kernel_size", kernel},
+                   {"dilation", c.ints("dilations")},
+                   {"padding", c.ints("pads")},
                    {"stride", c.ints("strides")}});
 }
 
 constexpr OpRule kRules[] = {
-    {"", "BlackmanWindow", 17, window}, {"", "Col2Im", 18, col2im}, {"", "DFT", 17, dft}, {"", "HammingWindow", 17, window},
-    {"", "HannWindow", 17, window}, {"", "MelWeightMatrix", 17, mel_weights}, {"", "STFT", 17, stft},
+    {"", "BlackmanWindow", 17, window},
+    {"", "Col2Im", 18, col2im},
+    {"", "DFT", 17, dft},
+    {"", "HammingWindow", 17, window},
+    {"", "HannWindow", 17, window},
+    {"", "MelWeightMatrix", 17, mel_weights},
+    {"", "STFT", 17, stft},
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
-// Size: one dimension, known twice: `now` at the shapes a recipe asks for, `was` at the shapes the file was exported with. The two
-// differ only where a graph frozen at one batch is run at another; all shape arithmetic keeps both, so a dimension that follows the
-// batch is recognised by now != was, and a constant (now == was) that should have followed it by sizes that stop going together.
+// Size: one dimension, known twice: `now` at the shapes a recipe asks for, `was` at the shapes the file was exported
+// with. The two differ only where a graph frozen at one batch is run at another; all shape arithmetic keeps both, so a
+// dimension that follows the batch is recognised by now != was, and a constant (now == was) that should have followed
+// it by sizes that stop going together.
 //
 //   input frozen at batch 1, asked for 8:   [8|1, 3, 224, 224]      after Flatten: [8|1, 150528]
 //
@@ -27,9 +28,13 @@ struct Size {
 
   constexpr bool moved() const { return now != was; }
   constexpr bool operator==(const Size&) const = default;
-  friend constexpr Size operator+(Size a, Size b) { return {saturating_add(a.now, b.now), saturating_add(a.was, b.was)}; }
+  friend constexpr Size operator+(Size a, Size b) {
+    return {saturating_add(a.now, b.now), saturating_add(a.was, b.was)};
+  }
   friend constexpr Size operator-(Size a, Size b) { return a + b * Size(-1); }
-  friend constexpr Size operator*(Size a, Size b) { return {saturating_mul(a.now, b.now), saturating_mul(a.was, b.was)}; }
+  friend constexpr Size operator*(Size a, Size b) {
+    return {saturating_mul(a.now, b.now), saturating_mul(a.was, b.was)};
+  }
 };
 
 // Division towards minus infinity in both worlds; 0 where the divisor is 0.

@@ -83,7 +83,8 @@ Status slice(Call& c) {
     // x[:, a:b] skips the dims that it takes whole, so eager has no op for them (only tracing writes them out).
     if (step == 1 && now.start == 0 && now.count == old.now && c.aten() != "aten.narrow.default") continue;
     if (step < 0) {
-      if (step != -1 || now.count != old.now) c.note("data_dependent_shape", "a slice with a negative step that is not a flip");
+      if (step != -1 || now.count != old.now)
+        c.note("data_dependent_shape", "a slice with a negative step that is not a flip");
       y = c.step("flip", {y}, dtype, sizes, {{"dims", std::vector<int64_t>{axis}}});
     } else {
       y = c.step("slice", {y}, dtype, sizes,
@@ -108,7 +109,8 @@ Status split(Call& c) {
     const Size each = ceil_div(x[axis], Size(parts));
     for (int64_t i = 0; i < parts; ++i) {
       const Size before = each * Size(i);
-      sizes.push_back({std::clamp<int64_t>(x[axis].now - before.now, 0, each.now), std::clamp<int64_t>(x[axis].was - before.was, 0, each.was)});
+      sizes.push_back({std::clamp<int64_t>(x[axis].now - before.now, 0, each.now),
+                       std::clamp<int64_t>(x[axis].was - before.was, 0, each.was)});
     }
   }
   if (sizes.size() < c.output_count()) return c.error("there are more outputs than parts");
@@ -164,7 +166,8 @@ Status concat(Call& c) {
       if (d == axis || x[d].now == y[d].now) continue;
       if (x[d].was != y[d].was) return c.error(fmt::format("the inputs differ in dim {}", d));
       if (x[d].was != 1) {
-        return c.unsupported("one of its inputs was fixed to the batch of the export", "ask for the batch it was exported with");
+        return c.unsupported("one of its inputs was fixed to the batch of the export",
+                             "ask for the batch it was exported with");
       }
       x[d] = y[d];
       grown = true;
@@ -262,8 +265,13 @@ Status reverse_sequence(Call& c) {
 }
 
 constexpr OpRule kRules[] = {
-    {"", "CenterCropPad", 18, center_crop_pad}, {"", "Concat", 1, concat}, {"", "Pad", 1, pad},
-    {"", "ReverseSequence", 10, reverse_sequence}, {"", "Slice", 1, slice}, {"", "Split", 1, split}, {"", "Trilu", 14, trilu},
+    {"", "CenterCropPad", 18, center_crop_pad},
+    {"", "Concat", 1, concat},
+    {"", "Pad", 1, pad},
+    {"", "ReverseSequence", 10, reverse_sequence},
+    {"", "Slice", 1, slice},
+    {"", "Split", 1, split},
+    {"", "Trilu", 14, trilu},
 };
 
 }  // namespace

@@ -48,7 +48,8 @@ Result<Window> window_of(const Call& call, const Sizes& input, std::vector<int64
   std::vector<int64_t> pads = call.ints("pads");
   if (pads.empty()) pads.assign(2 * dims, 0);
   if (w.kernel.size() != dims || w.stride.size() != dims || w.dilation.size() != dims || pads.size() != 2 * dims) {
-    return call.error(fmt::format("kernel_shape, strides, dilations and pads do not fit an input of {} spatial dims", dims));
+    return call.error(
+        fmt::format("kernel_shape, strides, dilations and pads do not fit an input of {} spatial dims", dims));
   }
   constexpr int64_t kLimit = int64_t{1} << 31;  // keeps the arithmetic above far from overflow
   for (size_t d = 0; d < dims; ++d) {

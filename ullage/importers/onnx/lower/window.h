@@ -1,4 +1,5 @@
-// Window: how a convolution or pooling kernel moves over the spatial dims: sizes, strides, dilations and the four ways to pad.
+// Window: how a convolution or pooling kernel moves over the spatial dims: sizes, strides, dilations and the four ways
+// to pad.
 #pragma once
 
 #include <vector>
@@ -20,7 +21,8 @@ struct Window {
   std::vector<int64_t> excess_padding() const;
 };
 
-// Reads kernel_shape (unless `kernel` is given), strides, dilations, pads and auto_pad of the node; `input` is [N, C, spatial…].
+// Reads kernel_shape (unless `kernel` is given), strides, dilations, pads and auto_pad of the node; `input` is [N, C,
+// spatial…].
 Result<Window> window_of(const Call& call, const Sizes& input, std::vector<int64_t> kernel = {});
 
 }  // namespace ullage::onnx
