@@ -94,6 +94,8 @@ class Allocator {
 
   // Layout for drawings, exports and tests, by address.
   virtual std::vector<PlacedBlock> layout() const { return {}; }
+  // Where a live block lies; 0 when it is not alive or the allocator places nothing.
+  virtual int64_t address_of(BlockId /*block*/) const { return 0; }
 
   const AllocatorStats& stats() const { return stats_; }
   void reset_peak() { stats_.reset_peak(); }

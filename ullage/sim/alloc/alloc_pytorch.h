@@ -49,6 +49,9 @@ class PytorchAllocator final : public Allocator {
   PoolId begin_private_pool() override;
   void end_private_pool(PoolId pool) override;
   std::vector<PlacedBlock> layout() const override;
+  int64_t address_of(BlockId id) const override {
+    return id.index < block_of_.size() ? blocks_[block_of_[id.index]].address : 0;
+  }
 
   // While a CUDA graph is captured the cache is not released and no event is polled.
   void begin_capture() { ++captures_; }

@@ -42,6 +42,9 @@ class BfcArena final : public Allocator {
   FreeResult free(BlockId id) override;
   void empty_cache() override;  // arena shrinkage
   std::vector<PlacedBlock> layout() const override;
+  int64_t address_of(BlockId id) const override {
+    return id.index < chunk_of_.size() ? chunks_[chunk_of_[id.index]].address : 0;
+  }
 
  private:
   using Index = uint32_t;

@@ -8,7 +8,6 @@ namespace ullage {
 
 namespace {
 
-constexpr int64_t kFirstAddress = int64_t{1} << 32;  // anything but 0, which means "none" in recordings
 constexpr int64_t kEndAddress = int64_t{1} << 62;
 
 }  // namespace

@@ -16,6 +16,7 @@
 namespace ullage {
 
 inline constexpr Bytes kDeviceGranule = MiB(2);
+inline constexpr int64_t kFirstAddress = int64_t{1} << 32;  // anything but 0, which means "none" in recordings
 
 class DeviceMemory {
  public:
