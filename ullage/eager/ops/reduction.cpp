@@ -62,12 +62,12 @@ void cumprod(Call& c) {
     {
       const Tensor any = b.m.empty({}, DType::boolean);
     }
-    Tensor sum = full(b, product);
+    Tensor sum;
     {
+      Tensor weighted = full(b, product);
       Tensor flipped = full(b, product);
-      const Tensor scanned = full(b, product);
-      sum = scanned;
-      flipped = {};
+      sum = full(b, product);
+      flipped = {}, weighted = {};
     }
     b.set(0, full(b, product));
     sum = {}, zeros = {}, product = {};
@@ -120,21 +120,14 @@ void log_softmax(Call& c) { softmax_like(c, "LogSoftmaxBackward0", false); }
 void logsumexp(Call& c) {
   const Tensor& x = c.in[0];
   const Shape kept = kept_shape(c);
-  Tensor y;
+  Tensor most = c.m.empty(kept, x.dtype());
   {
-    Tensor most = c.m.empty(kept, x.dtype());
-    {
-      Tensor magnitude = c.m.empty(kept, x.dtype());
-      Tensor infinite = c.m.empty(kept, DType::boolean);
-      infinite = {}, magnitude = {};
-    }
-    const Tensor exponentials = c.m.empty_like(x);
-    y = c.m.empty(reduced_shape(x.sizes(), dims_of(c), keepdim(c)), x.dtype());
-    // The exponentials go before the maxima.
-    Tensor later = std::move(most);
-    c.out[0] = std::move(later);
+    const Tensor magnitude = c.m.empty(kept, x.dtype());
+    const Tensor infinite = c.m.empty(kept, DType::boolean);
   }
-  c.out[0] = {};
+  Tensor exponentials = c.m.empty_like(x);
+  Tensor y = c.m.empty(reduced_shape(x.sizes(), dims_of(c), keepdim(c)), x.dtype());
+  exponentials = {}, most = {};
   c.m.record("LogsumexpBackward0", {x}, {y}, {x, y}, [](Backward& b) {
     Tensor difference = full(b, b.saved(0));
     Tensor exponential = full(b, b.saved(0));
