@@ -43,15 +43,9 @@ constexpr const Unary& row_of(std::string_view op) {
 
 // dtype that a result has: type promotion among the operands, or what the graph says when none is a float (an integer division).
 DType dtype_of(const Call& c) {
-  DType dtype = DType::unknown;
-  for (const Tensor& t : c.in) {
-    if (t.defined()) dtype = dtype == DType::unknown ? t.dtype() : dtype;
-  }
   const Tensor none;
-  const Tensor& a = c.in[0];
-  const Tensor& b = c.in.size() > 1 ? c.in[1] : none;
-  const Tensor& d = c.in.size() > 2 ? c.in[2] : none;
-  dtype = result_type({&a, &b, &d});
+  const auto operand = [&](size_t i) { return i < c.in.size() ? &c.in[i] : &none; };
+  const DType dtype = result_type({operand(0), operand(1), operand(2)});
   return is_differentiable(dtype) ? dtype : c.graph_dtype();
 }
 
