@@ -73,7 +73,7 @@ std::vector<RollupRow> Rollup::top(const LabelPath& path, size_t limit) const {
   if (!rows.empty() && (node->self != Bytes(0) || node->self_count != 0)) {
     rows.push_back({"[self]", node->self, node->self_count, false});
   }
-  std::stable_sort(rows.begin(), rows.end(), [](const RollupRow& a, const RollupRow& b) {
+  std::sort(rows.begin(), rows.end(), [](const RollupRow& a, const RollupRow& b) {
     const int64_t left = std::abs(a.bytes.value), right = std::abs(b.bytes.value);
     return left != right ? left > right : a.label < b.label;
   });

@@ -32,9 +32,10 @@ class FreeSet {
     uint32_t segment = 0;  // number of its segment in order of creation; the same for all when age does not matter
     uint32_t block = 0;
 
+    // Without branches: in a search each outcome is as likely as the other.
     bool before(const Entry& other) const {
-      if (size != other.size) return size < other.size;
-      return segment != other.segment ? segment < other.segment : address < other.address;
+      const bool by_address = (segment < other.segment) | ((segment == other.segment) & (address < other.address));
+      return (size < other.size) | ((size == other.size) & by_address);
     }
   };
   struct Cursor {
@@ -108,13 +109,11 @@ class FreeSet {
   };
 
   static uint32_t slot_of(const Chunk& chunk, const Entry& key) {
-    uint32_t low = 0, high = chunk.count;
-    while (low < high) {
-      const uint32_t middle = (low + high) / 2;
-      if (chunk.entries[middle].before(key))
-        low = middle + 1;
-      else
-        high = middle;
+    uint32_t low = 0;
+    for (uint32_t left = chunk.count; left > 0;) {
+      const uint32_t half = (left + 1) / 2;
+      low += chunk.entries[low + half - 1].before(key) ? half : 0;
+      left -= half;
     }
     return low;
   }
