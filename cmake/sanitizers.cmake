@@ -5,7 +5,7 @@ elseif(ULLAGE_SANITIZER STREQUAL "thread")
   set(ullage_instrumentation -fsanitize=thread -fno-omit-frame-pointer)
 elseif(ULLAGE_SANITIZER STREQUAL "fuzzer")
   set(ullage_instrumentation -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
-                             -fno-omit-frame-pointer -DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION)
+                             -fno-omit-frame-pointer)
 elseif(ULLAGE_SANITIZER STREQUAL "coverage")
   set(ullage_instrumentation --coverage)
 elseif(NOT ULLAGE_SANITIZER STREQUAL "")

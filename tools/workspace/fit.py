@@ -23,7 +23,7 @@ CARDS = {  # name in the file: compute capability, SMs
 }
 # Same order and meaning as `features` in workspace.cpp.
 FEATURES = ["capability", "sms", "batch", "in_per_group", "out_per_group", "groups", "kernel_area", "stride", "in_extent", "out_area",
-            "out_positions", "in_mod8", "out_mod8", "out_area_mod8", "x_kib", "y_kib", "w_kib", "spatial_dims", "transposed",
+            "out_positions", "in_align", "out_align", "out_area_align", "x_kib", "y_kib", "w_kib", "spatial_dims", "transposed",
             "bf16", "gemm_k", "pad"]
 MASKS = ["", "w", "x", "y", "xy", "xw", "yw", "xyw"]
 # Formulas a leaf may choose: (operands, padded, partial results, of an fp32 copy of what is written).
@@ -58,7 +58,7 @@ def features(r):
     padded, plain, acc = operand_bytes(r)
     ka, oa = math.prod(kernel), math.prod(outp)
     return [r["cc"], r["sms"], batch, inp[0] // groups, out_c // groups, groups, ka, max(stride), inp[-1], oa, batch * oa,
-            (inp[0] // groups) % 8, (out_c // groups) % 8, oa % 8, plain[0] // 1024, plain[1] // 1024, plain[2] // 1024, len(kernel),
+            math.gcd(inp[0] // groups, 256), math.gcd(out_c // groups, 256), math.gcd(oa, 256), plain[0] // 1024, plain[1] // 1024, plain[2] // 1024, len(kernel),
             transposed, r["bf16"], inp[0] // groups * ka, max(pad)]
 
 
@@ -88,7 +88,7 @@ def load(paths):
 class Tree:
     def __init__(self, feats, cost, direction, max_leaves, min_rows, min_gain):
         self.direction = direction
-        order = [self._leaf(feats, cost, np.arange(len(feats)))]
+        order = [self._leaf(feats, cost, np.arange(len(feats)), min_rows)]
         self.nodes = order
         leaves = 1
         while leaves < max_leaves:
@@ -104,7 +104,7 @@ class Tree:
             self.nodes += best["children"]
             leaves += 1
 
-    def _leaf(self, feats, cost, idx, min_rows=12):
+    def _leaf(self, feats, cost, idx, min_rows):
         c = cost[idx]
         total = c.sum(0)
         node = {"idx": idx, "formula": int(total.argmin()), "cost": float(total.min()), "split": None, "gain": 0.0, "done": False}
@@ -203,8 +203,9 @@ def main():
     ap = argparse.ArgumentParser()
     ap.add_argument("files", nargs="+")
     ap.add_argument("--write")
-    ap.add_argument("--leaves", type=int, default=96)
-    ap.add_argument("--min-gain", type=float, default=0.0005, help="of the cost of the best single formula")
+    ap.add_argument("--leaves", type=int, default=240)
+    ap.add_argument("--min-rows", type=int, default=6, help="records in a leaf")
+    ap.add_argument("--min-gain", type=float, default=0.00005, help="of the cost of the best single formula")
     args = ap.parse_args()
     all_rows = load(args.files)
     out = []
@@ -218,7 +219,7 @@ def main():
             gain = float(cost.sum(0).min()) * args.min_gain
             if not args.write:
                 fit, test = np.nonzero(half == 0)[0], np.nonzero(half == 1)[0]
-                tree = Tree(feats[fit], cost[fit], direction, leaves, 12, gain / 2)
+                tree = Tree(feats[fit], cost[fit], direction, leaves, args.min_rows, gain)
                 p = pred[test, tree.predict(feats[test])]
                 report(mode, direction, p, ws[test], scale[test], "held out")
                 for card in ("a100",):
@@ -227,7 +228,7 @@ def main():
                     if m.any() and mode in ("tf32", "half"):
                         report(mode, direction, p[m], ws[test][m], scale[test][m], card)
             else:
-                tree = Tree(feats, cost, direction, leaves, 12, gain)
+                tree = Tree(feats, cost, direction, leaves, args.min_rows, gain)
                 p = pred[np.arange(len(rows)), tree.predict(feats)]
                 report(mode, direction, p, ws, scale, "fitted")
                 out.append((mode, direction, tree, feats, pred, ws, scale, form))

@@ -1,6 +1,7 @@
 #include "ullage/eager/rules.h"
 
 #include <algorithm>
+#include <ranges>
 
 #include "ullage/ir/op_table.h"
 
@@ -43,15 +44,16 @@ void apply_autocast(Machine& m, Autocast policy, std::vector<Tensor>& inputs) {
     case Autocast::none:
     case Autocast::fp32_result:
       return;
+    // The casts are arguments of one call, and compilers evaluate those from the last to the first.
     case Autocast::lower:
-      for (Tensor& t : inputs) t = m.autocast_lower(t);
+      for (Tensor& t : inputs | std::views::reverse) t = m.autocast_lower(t);
       return;
     case Autocast::fp32:
-      for (Tensor& t : inputs) t = m.autocast_fp32(t);
+      for (Tensor& t : inputs | std::views::reverse) t = m.autocast_fp32(t);
       return;
     case Autocast::promote:
       if (widest(inputs) == DType::f32) {
-        for (Tensor& t : inputs) t = m.autocast_fp32(t);
+        for (Tensor& t : inputs | std::views::reverse) t = m.autocast_fp32(t);
       }
       return;
   }
@@ -82,9 +84,7 @@ const RuleRow* find_rule(std::string_view op) {
   return op.ends_with('_') ? find_exact(op.substr(0, op.size() - 1)) : nullptr;
 }
 
-std::vector<Tensor> run_op(Machine& m, const Graph& graph, NodeId id, std::vector<Tensor> inputs) {
-  const Node& node = graph.nodes[id];
-  Owner owner(m, id.index);
+std::vector<Tensor> run_node(Machine& m, const Graph& graph, const Node& node, std::vector<Tensor> inputs) {
   const RuleRow* row = find_rule(node.op);
   if (row && m.autocast()) apply_autocast(m, row->autocast, inputs);
   Call call{m, graph, node, std::move(inputs), std::vector<Tensor>(node.outputs.size()), row && row->op != node.op};
@@ -93,12 +93,18 @@ std::vector<Tensor> run_op(Machine& m, const Graph& graph, NodeId id, std::vecto
   } else {
     unknown_op(call);
   }
+  return std::move(call.out);
+}
+
+std::vector<Tensor> run_op(Machine& m, const Graph& graph, NodeId id, std::vector<Tensor> inputs) {
+  Owner owner(m, id.index);
+  std::vector<Tensor> out = run_node(m, graph, graph.nodes[id], std::move(inputs));
   NodeStats& stats = m.stats(id.index);
   stats.output = Bytes(0);
-  for (const Tensor& t : call.out) {
+  for (const Tensor& t : out) {
     if (t.defined() && !t.on_host()) stats.output += t.bytes();
   }
-  return std::move(call.out);
+  return out;
 }
 
 }  // namespace ullage::eager

@@ -13,8 +13,8 @@ namespace ullage::eager {
 
 // Properties of a problem that a question may ask for, in the order of FEATURES in tools/workspace/fit.py.
 enum class Feature : uint8_t {
-  capability, sms, batch, in_per_group, out_per_group, groups, kernel_area, stride, in_extent, out_area, out_positions, in_mod8, out_mod8,
-  out_area_mod8, x_kib, y_kib, w_kib, spatial_dims, transposed, bf16, gemm_k, pad
+  capability, sms, batch, in_per_group, out_per_group, groups, kernel_area, stride, in_extent, out_area, out_positions, in_align, out_align,
+  out_area_align, x_kib, y_kib, w_kib, spatial_dims, transposed, bf16, gemm_k, pad
 };
 inline constexpr int kFeatureCount = 22;
 

@@ -1,5 +1,6 @@
 #include "ullage/sim/simulate.h"
 
+#include "ullage/eager/workspace.h"
 #include "ullage/ir/passes/append_loss.h"
 #include "ullage/ir/passes/inplace.h"
 #include "ullage/ir/passes/training_mode.h"
@@ -23,6 +24,22 @@ LossRule loss_rule(LossKind kind) {
   }
   return LossRule::automatic;
 }
+
+// The model's answer, or one end of its range.
+class LeaningModel final : public eager::WorkspaceOracle {
+ public:
+  explicit LeaningModel(Leaning leaning) : leaning_(leaning) {}
+  eager::Workspace convolution(const eager::ConvProblem& problem, eager::Direction direction) const override {
+    eager::Workspace w = model_.convolution(problem, direction);
+    if (leaning_ == Leaning::low) w.expected = w.low;
+    if (leaning_ == Leaning::high) w.expected = w.high;
+    return w;
+  }
+
+ private:
+  eager::CudnnModel model_;
+  Leaning leaning_;
+};
 
 eager::MachineOptions machine_options(const Recipe& recipe, const Device& device) {
   eager::MachineOptions options;
@@ -63,10 +80,12 @@ Result<PreparedGraph> prepare(Graph graph, const Recipe& recipe) {
   return out;
 }
 
-StepProgram write_program(const Graph& prepared, const Recipe& recipe, const Device& device, Leaning /*leaning*/,
+StepProgram write_program(const Graph& prepared, const Recipe& recipe, const Device& device, Leaning leaning,
                           std::vector<eager::NodeStats>& nodes, Diagnostics& notes) {
   StepProgram program;
+  const LeaningModel model(leaning);
   eager::MachineOptions options = machine_options(recipe, device);
+  if (options.cudnn) options.workspace = &model;
   eager::Machine machine(program, options);
   {
     TrainingLoop loop(machine, prepared, recipe);

@@ -3,7 +3,8 @@
 #include <array>
 
 #include "ullage/eager/aten.h"
-#include "ullage/eager/library_memory.h"
+#include "ullage/eager/ops/deform_conv2d.h"
+#include "ullage/eager/ops/products.h"
 #include "ullage/eager/rules.h"
 #include "ullage/eager/workspace.h"
 
@@ -103,11 +104,6 @@ Backend backend_of(const Machine& m, const ConvProblem& p) {
 Tensor cudnn_memory(Machine& m, const ConvProblem& problem, Direction direction) {
   const WorkspaceOracle* oracle = m.options().workspace;
   return oracle ? m.workspace(oracle->convolution(problem, direction).expected) : Tensor();
-}
-
-Tensor gemm_memory(Machine& m) {
-  if (m.options().keep_blas_workspace) return {};
-  return m.workspace(blas_workspace(BlasCall::gemm, m.options().compute_capability).bytes);
 }
 
 // One sample's patches as a matrix; a 1x1 convolution of stride 1 uses the sample itself in forward.
@@ -231,64 +227,9 @@ void convolution(Call& c) {
   c.out[0] = std::move(out);
 }
 
-// torchvision::deform_conv2d(input, weight, offset, mask, bias): columns of up to 32 samples at a time, one GEMM each.
-void deform_conv2d(Call& c) {
-  Machine& m = c.m;
-  const Tensor& x = c.in[0];
-  const Tensor& w = c.in[1];
-  const Tensor& offset = c.in[2];
-  const Tensor mask = c.in.size() > 3 ? c.in[3] : Tensor();
-  const Tensor bias = c.in.size() > 4 ? c.in[4] : Tensor();
-  struct Sizes {
-    int64_t batch, at_once, channels, filter, area, macs;
-  } s{};
-  s.batch = x.size(0);
-  constexpr int64_t kMostAtOnce = 32;  // torchvision's kMaxParallelImgs; the largest divisor of the batch
-  for (int64_t n = 1; n <= std::min(kMostAtOnce, s.batch); ++n) {
-    if (s.batch % n == 0) s.at_once = n;
-  }
-  s.channels = x.size(1);
-  s.filter = w.size(2) * w.size(3);
-  s.area = c.shape()[2] * c.shape()[3];
-  s.macs = saturating_mul(c.shape().numel(), w.numel() / w.size(0));
-  // Without a mask the Python function makes one of no elements per output pixel: [batch, 0].
-  Tensor out;
-  {
-    const NoGrad off(m);
-    const Tensor no_mask = mask.defined() ? Tensor() : Tensor();
-    const Tensor grouped = m.empty(c.shape(), x.dtype());
-    const Tensor columns = m.empty({s.channels * s.filter, s.at_once, s.area}, x.dtype());
-    for (int64_t i = 0; i < s.batch / s.at_once; ++i) const Tensor memory = gemm_memory(m);
-    out = m.empty(c.shape(), x.dtype());
-    m.count_flops(2 * s.macs);
-  }
-  m.record("DeformConv2DBackward", {x, w, offset, mask, bias}, {out}, {x, w, offset, mask, bias}, [s](Backward& b) {
-    for (const size_t i : {size_t{0}, size_t{2}, size_t{3}}) {
-      if (b.saved(i).defined()) b.set(i, b.m.empty(b.saved(i).sizes(), b.saved(i).dtype()));
-    }
-    const DType dtype = b.saved(0).dtype();
-    const Shape column_sizes{s.channels * s.filter, s.at_once, s.area};
-    {
-      const Tensor columns = b.m.empty(column_sizes, dtype);
-      for (int64_t i = 0; i < s.batch / s.at_once; ++i) const Tensor memory = gemm_memory(b.m);
-      b.m.count_flops(2 * s.macs);
-    }
-    const Tensor grad_weight = b.m.empty(b.saved(1).sizes(), dtype);
-    {
-      const Tensor grad = b.m.empty(b.grad().sizes(), dtype);
-      const Tensor columns = b.m.empty(column_sizes, dtype);
-      for (int64_t i = 0; i < s.batch / s.at_once; ++i) const Tensor memory = gemm_memory(b.m);
-      b.m.count_flops(2 * s.macs);
-    }
-    b.set(1, grad_weight);
-    if (b.saved(4).defined()) b.set(4, b.m.empty(b.saved(4).sizes(), dtype));
-  });
-  c.out[0] = std::move(out);
-}
-
 constexpr RuleRow kRules[] = {
     {"convolution", convolution, Autocast::lower, "derivatives.yaml: convolution keeps input and weight; Convolution.cpp; trace 2.15"},
-    {"deform_conv2d", deform_conv2d, Autocast::fp32, "torchvision deform_conv2d_kernel.cu; trace 0.29"},
+    {"deform_conv2d", deform_conv2d, Autocast::none, "torchvision deform_conv2d_kernel.cu; trace 0.29"},
 };
 
 }  // namespace

@@ -170,7 +170,7 @@ Tensor einsum(Machine& m, std::string_view equation, std::span<const Tensor> ope
     }
     if (!summed_a.empty()) a = sum_dims(m, a, summed_a, true);
     if (!summed_b.empty()) b = sum_dims(m, b, summed_b, true);
-    todo.push_back(contract(m, std::move(a), std::move(b), summed));
+    todo.insert(todo.begin(), contract(m, std::move(a), std::move(b), summed));
   }
   if (parsed.outputs == labels) return todo[0];
   if (operands.size() > 1) {

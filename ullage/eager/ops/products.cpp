@@ -53,20 +53,23 @@ Tensor grad_of_mat2(Machine& m, const Tensor& grad, const Tensor& mat1, bool for
   return mm(m, transpose(m, mat1, 0, 1), grad);
 }
 
+// Operands are kept by their names in alphabetical order (mat2 before self), and go in that order.
 Tensor if_needed(const Tensor& kept, const Tensor& for_gradient_of) {
   return for_gradient_of.requires_grad() ? kept : Tensor();
 }
 
 }  // namespace
 
+Tensor gemm_memory(Machine& m) { return blas_memory(m, BlasCall::gemm); }
+
 Tensor mm(Machine& m, const Tensor& a, const Tensor& b) {
   Tensor out = m.empty({a.size(0), b.size(1)}, a.dtype());
   run_gemm(m, a, b, BlasCall::gemm);
   const bool a_fortran = column_major(a.sizes(), a.strides());
   const bool b_fortran = column_major(b.sizes(), b.strides());
-  m.record("MmBackward0", {a, b}, {out}, {if_needed(a, b), if_needed(b, a)}, [a_fortran, b_fortran](Backward& c) {
-    if (c.needs(1)) c.set(1, grad_of_mat2(c.m, c.grad(), c.saved(0), b_fortran));
-    if (c.needs(0)) c.set(0, grad_of_mat1(c.m, c.grad(), c.saved(1), a_fortran));
+  m.record("MmBackward0", {a, b}, {out}, {if_needed(b, a), if_needed(a, b)}, [a_fortran, b_fortran](Backward& c) {
+    if (c.needs(1)) c.set(1, grad_of_mat2(c.m, c.grad(), c.saved(1), b_fortran));
+    if (c.needs(0)) c.set(0, grad_of_mat1(c.m, c.grad(), c.saved(0), a_fortran));
   });
   return out;
 }
@@ -78,9 +81,9 @@ Tensor bmm(Machine& m, const Tensor& a, const Tensor& b) {
   } else {
     run_gemm(m, a, b, BlasCall::gemm);
   }
-  m.record("BmmBackward0", {a, b}, {out}, {if_needed(a, b), if_needed(b, a)}, [](Backward& c) {
-    if (c.needs(1)) c.set(1, bmm(c.m, transpose(c.m, c.saved(0), 1, 2), c.grad()));
-    if (c.needs(0)) c.set(0, bmm(c.m, c.grad(), transpose(c.m, c.saved(1), 1, 2)));
+  m.record("BmmBackward0", {a, b}, {out}, {if_needed(b, a), if_needed(a, b)}, [](Backward& c) {
+    if (c.needs(1)) c.set(1, bmm(c.m, transpose(c.m, c.saved(1), 1, 2), c.grad()));
+    if (c.needs(0)) c.set(0, bmm(c.m, c.grad(), transpose(c.m, c.saved(0), 1, 2)));
   });
   return out;
 }

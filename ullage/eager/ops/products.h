@@ -14,6 +14,9 @@
 
 namespace ullage::eager {
 
+// What one cuBLAS call takes while it runs; undefined when the handle keeps its own.
+Tensor gemm_memory(Machine& m);
+
 struct AddmmFactors {
   bool alpha_is_one = true;
   bool beta_is_one = true;
