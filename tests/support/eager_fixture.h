@@ -1,13 +1,13 @@
-// EagerFixture: runs a few ops through the eager machine, forward and backward, and gives the events back as text in the format of
-// the traces that PyTorch itself was recorded with, so that a test compares two lines.
+// EagerFixture: runs a few ops through the eager machine, forward and backward, and gives the events back as text in
+// the format of the traces that PyTorch itself was recorded with, so that a test compares two lines.
 //
 //   EagerFixture f;
 //   const Tensor x = f.leaf({4096, 1000});
 //   EXPECT_EQ(f.trace([&] { return f.run("silu", {x}, {{4096, 1000}}); }),
 //             "+1:16384000 | +2:16384000 | +3:16384000");     // forward | incoming gradient | backward
 //
-// "+n:bytes" allocates block n, numbered from the start of the trace; "-n" frees it. Results, leaves' gradients and the incoming
-// gradient are held to the end, so their frees do not show. It is not a training loop: that is sim.
+// "+n:bytes" allocates block n, numbered from the start of the trace; "-n" frees it. Results, leaves' gradients and the
+// incoming gradient are held to the end, so their frees do not show. It is not a training loop: that is sim.
 #pragma once
 
 #include <functional>
@@ -50,8 +50,8 @@ class EagerFixture {
         node.inputs.push_back({});
         continue;
       }
-      node.inputs.push_back(
-          graph.values.push({.name = {}, .dtype = t.dtype(), .kind = ValueKind::input, .shape = t.sizes(), .producer = {}}));
+      node.inputs.push_back(graph.values.push(
+          {.name = {}, .dtype = t.dtype(), .kind = ValueKind::input, .shape = t.sizes(), .producer = {}}));
     }
     for (const OutSpec& out : outs) {
       node.outputs.push_back(graph.values.push(
@@ -63,7 +63,8 @@ class EagerFixture {
 
   enum class Root { given, ones };  // backward from a gradient made before it, or from loss.backward()'s own ones
 
-  // "forward | gradient | backward", or "forward" alone when nothing was recorded. Backward starts from the first result.
+  // "forward | gradient | backward", or "forward" alone when nothing was recorded. Backward starts from the first
+  // result.
   std::string trace(const std::function<std::vector<Tensor>()>& forward, Root root = Root::given) {
     names_.assign(program_.block_count() + 1, 0);
     count_ = 0;
@@ -82,7 +83,8 @@ class EagerFixture {
     run_backward(*m_, out[0]);
     m_->set_phase(Phase::forward, 1);
     size_t to = program_.event_count();
-    if (root == Root::given) {  // the engine's first event makes the gradient; its last one frees it, unless a leaf got it
+    if (root ==
+        Root::given) {  // the engine's first event makes the gradient; its last one frees it, unless a leaf got it
       text += " | " + take(from, from + 1);
       const ProgramEvent made = program_.event(from++);
       const ProgramEvent last = program_.event(to - 1);

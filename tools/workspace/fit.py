@@ -23,7 +23,7 @@ CARDS = {  # name in the file: compute capability, SMs
 }
 # Same order and meaning as `features` in workspace.cpp.
 FEATURES = ["capability", "sms", "batch", "in_per_group", "out_per_group", "groups", "kernel_area", "stride", "in_extent", "out_area",
-            "out_positions", "in_align", "out_align", "out_area_align", "x_kib", "y_kib", "w_kib", "spatial_dims", "transposed",
+            "out_positions", "in_mod8", "out_mod8", "out_area_mod8", "x_kib", "y_kib", "w_kib", "spatial_dims", "transposed",
             "bf16", "gemm_k", "pad"]
 MASKS = ["", "w", "x", "y", "xy", "xw", "yw", "xyw"]
 # Formulas a leaf may choose: (operands, padded, partial results, of an fp32 copy of what is written).
@@ -58,7 +58,7 @@ def features(r):
     padded, plain, acc = operand_bytes(r)
     ka, oa = math.prod(kernel), math.prod(outp)
     return [r["cc"], r["sms"], batch, inp[0] // groups, out_c // groups, groups, ka, max(stride), inp[-1], oa, batch * oa,
-            math.gcd(inp[0] // groups, 256), math.gcd(out_c // groups, 256), math.gcd(oa, 256), plain[0] // 1024, plain[1] // 1024, plain[2] // 1024, len(kernel),
+            (inp[0] // groups) % 8, (out_c // groups) % 8, oa % 8, plain[0] // 1024, plain[1] // 1024, plain[2] // 1024, len(kernel),
             transposed, r["bf16"], inp[0] // groups * ka, max(pad)]
 
 

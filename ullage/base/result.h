@@ -51,8 +51,8 @@ void check(bool belief, const char* what, const char* file = __builtin_FILE(), i
 
 #define UL_CONCAT_(a, b) a##b
 #define UL_CONCAT(a, b) UL_CONCAT_(a, b)
-// UL_TRY(auto x, expression_of_Result): binds the value or returns the error. The names inside are numbered, so that an expression may
-// hold a lambda that uses the macros itself.
+// UL_TRY(auto x, expression_of_Result): binds the value or returns the error. The names inside are numbered, so that an
+// expression may hold a lambda that uses the macros itself.
 #define UL_TRY(binding, ...) UL_TRY_(UL_CONCAT(ul_try_, __COUNTER__), binding, __VA_ARGS__)
 #define UL_TRY_(tmp, binding, ...)                           \
   auto&& tmp = (__VA_ARGS__);                                \
@@ -60,7 +60,7 @@ void check(bool belief, const char* what, const char* file = __builtin_FILE(), i
   binding = std::move(*tmp)
 // UL_TRY_STATUS(expression_of_Status): returns the error, if any.
 #define UL_TRY_STATUS(...) UL_TRY_STATUS_(UL_CONCAT(ul_status_, __COUNTER__), __VA_ARGS__)
-#define UL_TRY_STATUS_(tmp, ...)                                                    \
-  do {                                                                              \
+#define UL_TRY_STATUS_(tmp, ...)                                                           \
+  do {                                                                                     \
     if (auto&& tmp = (__VA_ARGS__); !tmp) return ::tl::unexpected(std::move(tmp).error()); \
   } while (false)

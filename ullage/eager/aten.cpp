@@ -60,7 +60,8 @@ Tensor to_dtype(Machine& m, const Tensor& x, DType dtype) {
   if (x.on_host()) return m.host_scalar(dtype);
   Tensor out = m.empty_like(x, dtype);
   if (is_differentiable(dtype)) {
-    m.record("ToCopyBackward0", {x}, {out}, {}, [from = x.dtype()](Backward& b) { b.set(0, to_dtype(b.m, b.grad(), from)); });
+    m.record("ToCopyBackward0", {x}, {out}, {},
+             [from = x.dtype()](Backward& b) { b.set(0, to_dtype(b.m, b.grad(), from)); });
   }
   return out;
 }
@@ -137,9 +138,8 @@ Tensor slice(Machine& m, const Tensor& x, int dim, int64_t start, int64_t length
   sizes.set(d, length);
   strides.set(d, x.strides()[d] * step);
   // slice_backward: zeros of the full size, into which the gradient is copied.
-  return record_view(m, "SliceBackward0", x, m.view_of(x, sizes, strides), [from = x.sizes()](Backward& b) {
-    b.set(0, b.m.empty(from, b.grad().dtype()));
-  });
+  return record_view(m, "SliceBackward0", x, m.view_of(x, sizes, strides),
+                     [from = x.sizes()](Backward& b) { b.set(0, b.m.empty(from, b.grad().dtype())); });
 }
 
 Shape reduced_shape(const Shape& sizes, std::span<const int64_t> dims, bool keepdim) {
@@ -273,7 +273,8 @@ Tensor pointwise_result(Machine& m, std::initializer_list<const Tensor*> operand
     if (all([](const Tensor& t) { return t.is_channels_last(); })) {
       return m.empty_strided(shape, channels_last_strides(shape), dtype);
     }
-    if (first->is_non_overlapping_and_dense() && all([&](const Tensor& t) { return t.strides() == first->strides(); })) {
+    if (first->is_non_overlapping_and_dense() &&
+        all([&](const Tensor& t) { return t.strides() == first->strides(); })) {
       return m.empty_strided(shape, first->strides(), dtype);
     }
   }

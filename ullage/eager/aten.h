@@ -1,5 +1,5 @@
-// The ATen functions that rules, the engine and the optimizers call on each other: each records its own autograd node when grad
-// mode is on, as the C++ functions of the same names do.
+// The ATen functions that rules, the engine and the optimizers call on each other: each records its own autograd node
+// when grad mode is on, as the C++ functions of the same names do.
 #pragma once
 
 #include "ullage/eager/machine.h"
@@ -7,13 +7,13 @@
 namespace ullage::eager {
 
 // ---- copies and casts ----
-Tensor clone(Machine& m, const Tensor& x);                    // preserve_format
-Tensor clone_contiguous(Machine& m, const Tensor& x);         // contiguous format
-Tensor contiguous(Machine& m, const Tensor& x);               // x itself when it already is
+Tensor clone(Machine& m, const Tensor& x);             // preserve_format
+Tensor clone_contiguous(Machine& m, const Tensor& x);  // contiguous format
+Tensor contiguous(Machine& m, const Tensor& x);        // x itself when it already is
 Tensor contiguous(Machine& m, const Tensor& x, MemoryFormat format);
-Tensor to_dtype(Machine& m, const Tensor& x, DType dtype);    // x itself when the dtype is right
+Tensor to_dtype(Machine& m, const Tensor& x, DType dtype);  // x itself when the dtype is right
 // ---- views ----
-Tensor view(Machine& m, const Tensor& x, const Shape& sizes);  // must be possible
+Tensor view(Machine& m, const Tensor& x, const Shape& sizes);     // must be possible
 Tensor reshape(Machine& m, const Tensor& x, const Shape& sizes);  // view, or clone + view
 Tensor expand(Machine& m, const Tensor& x, const Shape& sizes);
 Tensor transpose(Machine& m, const Tensor& x, int dim0, int dim1);
@@ -42,7 +42,8 @@ Tensor div_scalar(Machine& m, const Tensor& a);
 // Sizes and strides of an elementwise result (TensorIterator: keeps the layout of a dense operand of full size).
 Tensor pointwise_result(Machine& m, std::initializer_list<const Tensor*> operands, DType dtype);
 Tensor pointwise_result(Machine& m, std::span<const Tensor> operands, DType dtype);
-// Result dtype of arithmetic among tensors and numbers (torch.result_type): numbers and 0-d tensors do not widen within a category.
+// Result dtype of arithmetic among tensors and numbers (torch.result_type): numbers and 0-d tensors do not widen within
+// a category.
 DType result_type(std::initializer_list<const Tensor*> operands);
 
 }  // namespace ullage::eager

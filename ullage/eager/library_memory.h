@@ -1,7 +1,8 @@
 // What cuBLAS and cuBLASLt calls take from PyTorch's allocator while they run.
 //
-//   const LibraryWorkspace w = blas_workspace(BlasCall::gemm, 80);          // A100: 8,519,680 B, returned after the call
-//   if (w.lifetime == WorkspaceLifetime::call) auto hold = m.workspace(w.bytes);   // after the output is allocated
+//   const LibraryWorkspace w = blas_workspace(BlasCall::gemm, 80);          // A100: 8,519,680 B, returned after the
+//   call if (w.lifetime == WorkspaceLifetime::call) auto hold = m.workspace(w.bytes);   // after the output is
+//   allocated
 //
 // Convolutions have their own file (workspace.h). Facts and how they were measured: docs/workspace.md.
 #pragma once

@@ -143,8 +143,9 @@ ReductionScratch reduction_scratch(const Reduction& r, int compute_capability, i
   const ComputeCapability capability{compute_capability / 10, compute_capability % 10};
   const int64_t resident = sm_count * (max_threads_per_sm(capability) / (block_x * block_y));
   if (!warps_share_inputs || values_per_thread < kMaxValuesPerThread || columns > resident) return {};
-  const int64_t blocks = std::max(std::min(ceil_div(resident, columns), ceil_div(values_per_thread, kMinValuesPerThread)),
-                                  ceil_div(values_per_thread, kMaxValuesPerThread));
+  const int64_t blocks =
+      std::max(std::min(ceil_div(resident, columns), ceil_div(values_per_thread, kMinValuesPerThread)),
+               ceil_div(values_per_thread, kMaxValuesPerThread));
   if (blocks <= 1) return {};
   const int64_t per_output = along_input ? 1 : block_x * width;
   return {Bytes(r.accumulator_bytes * outputs * blocks * per_output), Bytes(4 * columns)};

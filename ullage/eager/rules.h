@@ -64,7 +64,8 @@ const RuleRow* find_rule(std::string_view op);  // "relu_" finds "relu"; null wh
 // its inputs for backward, returns gradients of their sizes, and is counted as "unknown_op".
 std::vector<Tensor> run_op(Machine& m, const Graph& graph, NodeId node, std::vector<Tensor> inputs);
 
-// The same for a node of any graph, labelled with whatever is being run: for rules that are written in other ops (ops/compose.h).
+// The same for a node of any graph, labelled with whatever is being run: for rules that are written in other ops
+// (ops/compose.h).
 std::vector<Tensor> run_node(Machine& m, const Graph& graph, const Node& node, std::vector<Tensor> inputs);
 
 // One table per family, in ops/.

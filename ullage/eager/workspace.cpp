@@ -38,9 +38,6 @@ PlanMode mode_of(const ConvProblem& p) {
   return p.channels_last ? PlanMode::tf32_nhwc : PlanMode::tf32;
 }
 
-// The largest power of two up to 256 that divides: kernels come in versions that need a multiple of it.
-int64_t alignment(int64_t n) { return std::gcd(n, int64_t{256}); }
-
 using Features = std::array<int64_t, kFeatureCount>;
 
 // In the order of Feature.
@@ -48,9 +45,28 @@ Features features_of(const ConvProblem& p, const Operands& plain) {
   const int64_t in = p.in_channels / p.groups;
   const int64_t out = p.out_channels / p.groups;
   const int64_t area = product(p.output);
-  return {p.compute_capability, p.sm_count, p.batch, in, out, p.groups, product(p.kernel), largest(p.stride), p.input[2], area,
-          p.batch * area, alignment(in), alignment(out), alignment(area), plain.x / 1024, plain.y / 1024, plain.w / 1024, p.spatial_dims, p.transposed,
-          p.dtype == DType::bf16, in * product(p.kernel), largest(p.pad)};
+  return {p.compute_capability,
+          p.sm_count,
+          p.batch,
+          in,
+          out,
+          p.groups,
+          product(p.kernel),
+          largest(p.stride),
+          p.input[2],
+          area,
+          p.batch * area,
+          in % 8,
+          out % 8,
+          area % 8,
+          plain.x / 1024,
+          plain.y / 1024,
+          plain.w / 1024,
+          p.spatial_dims,
+          p.transposed,
+          p.dtype == DType::bf16,
+          in * product(p.kernel),
+          largest(p.pad)};
 }
 
 const PlanLeaf& find_leaf(const PlanTable& table, int at, const Features& features) {

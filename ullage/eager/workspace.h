@@ -1,11 +1,13 @@
 // WorkspaceOracle: how much memory cuDNN takes while one convolution runs, for the plan that PyTorch picks.
 //
 //   const CudnnModel oracle;
-//   oracle.convolution(problem, Direction::forward).expected        // 24.8 MiB for 32x64x56x56, 128 filters 3x3, float32
+//   oracle.convolution(problem, Direction::forward).expected        // 24.8 MiB for 32x64x56x56, 128 filters 3x3,
+//   float32
 //
 // PyTorch allocates it right after the output (or the gradient) and frees it when the call returns. In backward the
 // gradient of the input comes first, then that of the weight: the two workspaces never overlap.
-// A model of cuDNN 9.26 as PyTorch 2.15 asks it (no benchmark mode), not cuDNN: see docs/workspace.md for how near it is.
+// A model of cuDNN 9.26 as PyTorch 2.15 asks it (no benchmark mode), not cuDNN: see docs/workspace.md for how near it
+// is.
 #pragma once
 
 #include <array>

@@ -13,8 +13,28 @@ namespace ullage::eager {
 
 // Properties of a problem that a question may ask for, in the order of FEATURES in tools/workspace/fit.py.
 enum class Feature : uint8_t {
-  capability, sms, batch, in_per_group, out_per_group, groups, kernel_area, stride, in_extent, out_area, out_positions, in_align, out_align,
-  out_area_align, x_kib, y_kib, w_kib, spatial_dims, transposed, bf16, gemm_k, pad
+  capability,
+  sms,
+  batch,
+  in_per_group,
+  out_per_group,
+  groups,
+  kernel_area,
+  stride,
+  in_extent,
+  out_area,
+  out_positions,
+  in_mod8,
+  out_mod8,
+  out_area_mod8,
+  x_kib,
+  y_kib,
+  w_kib,
+  spatial_dims,
+  transposed,
+  bf16,
+  gemm_k,
+  pad
 };
 inline constexpr int kFeatureCount = 22;
 
@@ -25,10 +45,10 @@ struct PlanQuestion {
 };
 
 struct PlanLeaf {
-  uint8_t copies;            // 1: x, 2: y, 4: w, as copies in the kernel's own layout
-  bool padded;               // of channels, to 16 bytes
-  int16_t partial_results;   // float32 copies of what is written, for work split along the reduction
-  int32_t low, high;         // recorded minus predicted, in thousandths of the operands' bytes: 2.5 % and 97.5 % quantiles
+  uint8_t copies;           // 1: x, 2: y, 4: w, as copies in the kernel's own layout
+  bool padded;              // of channels, to 16 bytes
+  int16_t partial_results;  // float32 copies of what is written, for work split along the reduction
+  int32_t low, high;  // recorded minus predicted, in thousandths of the operands' bytes: 2.5 % and 97.5 % quantiles
   int32_t records;
 };
 

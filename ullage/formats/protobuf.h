@@ -14,8 +14,8 @@
 //     });
 //   }
 //
-// Not a protobuf library: no schemas, no writing, and what a field means is the importer's business. Values are decoded as
-// libprotobuf decodes them; a length above 2 GiB, which libprotobuf refuses, is followed.
+// Not a protobuf library: no schemas, no writing, and what a field means is the importer's business. Values are decoded
+// as libprotobuf decodes them; a length above 2 GiB, which libprotobuf refuses, is followed.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Device: a card, as far as memory is concerned: what it can hold, what a process loses before its first tensor, and the
-// few properties that library heuristics look at.
+// Device: a card, as far as memory is concerned: what it can hold, what a process loses before its first tensor, and
+// the few properties that library heuristics look at.
 //
 //   UL_TRY(const Device device, find_device("rtx 3090"));        // also "3090", "RTX3090", "geforce rtx 3090"
 //   device.usable                                                // 25438126080 B: what PyTorch reports as total
@@ -44,7 +44,8 @@ struct Device {
   ByteRange context;  // a PyTorch process before its first tensor, code loaded lazily (see context_memory.h)
   std::string source;
 
-  // Kept by driver and firmware: inside nvidia-smi's "used" for the whole card, outside every process. 0 where not known.
+  // Kept by driver and firmware: inside nvidia-smi's "used" for the whole card, outside every process. 0 where not
+  // known.
   Bytes driver_reserve() const { return driver_total.value > 0 ? driver_total - usable : Bytes(); }
 };
 

@@ -36,7 +36,8 @@ void expect(const Case& c, const Card& card) {
   EXPECT_EQ(got.semaphores.value, c.semaphores) << c.what;
 }
 
-// Every figure: the blocks that torch.sum allocated after its output, PyTorch 2.15 on the pretend A100. float16 gave the same.
+// Every figure: the blocks that torch.sum allocated after its output, PyTorch 2.15 on the pretend A100. float16 gave
+// the same.
 TEST(ReductionScratch, EqualsWhatTorchSumAllocatesOnA100) {
   const Case cases[] = {
       {"whole tensor", {4096, 1000}, {1000, 1}, {0, 1}, 1728, 4},

@@ -36,11 +36,20 @@ TEST(Device, UsableCapacityEqualsThatOfTheReferenceRuns) {
 
 TEST(Device, IsFoundByWhatPeopleType) {
   const std::pair<const char*, const char*> cases[] = {
-      {"a100", "a100-40g"},          {"A100-80GB", "a100-80g"},    {"rtx 3090", "rtx3090"},
-      {"3090", "rtx3090"},           {"RTX_4090", "rtx4090"},      {"GeForce RTX 4090", "rtx4090"},
-      {"tesla t4", "t4"},            {"v100", "v100-16g"},         {"V100 32GB", "v100-32g"},
-      {"nvidia l40s", "l40s"},       {"h100", "h100-80g"},         {"rtx3060", "rtx3060-12g"},
-      {"NVIDIA H200 141GB", "h200"}, {"a100-40g-1g.5gb", "a100-40g-1g.5gb"},
+      {"a100", "a100-40g"},
+      {"A100-80GB", "a100-80g"},
+      {"rtx 3090", "rtx3090"},
+      {"3090", "rtx3090"},
+      {"RTX_4090", "rtx4090"},
+      {"GeForce RTX 4090", "rtx4090"},
+      {"tesla t4", "t4"},
+      {"v100", "v100-16g"},
+      {"V100 32GB", "v100-32g"},
+      {"nvidia l40s", "l40s"},
+      {"h100", "h100-80g"},
+      {"rtx3060", "rtx3060-12g"},
+      {"NVIDIA H200 141GB", "h200"},
+      {"a100-40g-1g.5gb", "a100-40g-1g.5gb"},
   };
   for (const auto& [typed, id] : cases) {
     const Result<Device> device = find_device(typed);

@@ -12,11 +12,13 @@ constexpr Unary kUnary[] = {
     {"hardsigmoid", "HardsigmoidBackward0", Keeps::input, 0, "derivatives.yaml: hardsigmoid; trace 2.15"},
     {"hardswish", "HardswishBackward0", Keeps::input, 0, "derivatives.yaml: hardswish; trace 2.15"},
     {"hardtanh", "HardtanhBackward0", Keeps::input, 0, "derivatives.yaml: hardtanh; trace 2.15"},
-    {"leaky_relu", "LeakyReluBackward0", Keeps::input, 0, "derivatives.yaml: leaky_relu; trace 2.15", Autocast::none, true},
+    {"leaky_relu", "LeakyReluBackward0", Keeps::input, 0, "derivatives.yaml: leaky_relu; trace 2.15", Autocast::none,
+     true},
     {"log_sigmoid", "LogSigmoidBackward0", Keeps::input, 0, "derivatives.yaml: log_sigmoid_forward; trace 2.15"},
     {"mish", "MishBackward0", Keeps::input, 0, "derivatives.yaml: mish; trace 2.15"},
     {"relu", "ReluBackward0", Keeps::result, 0, "derivatives.yaml: relu; trace 2.15"},
-    {"selu", "EluBackward0", Keeps::input, 0, "derivatives.yaml: elu, called by selu; trace 2.15", Autocast::none, true},
+    {"selu", "EluBackward0", Keeps::input, 0, "derivatives.yaml: elu, called by selu; trace 2.15", Autocast::none,
+     true},
     {"sigmoid", "SigmoidBackward0", Keeps::result, 0, "derivatives.yaml: sigmoid; trace 2.15"},
     {"silu", "SiluBackward0", Keeps::input, 0, "derivatives.yaml: silu; trace 2.15"},
     {"softplus", "SoftplusBackward0", Keeps::input, 0, "derivatives.yaml: softplus; trace 2.15", Autocast::fp32},
@@ -29,7 +31,8 @@ constexpr Unary kUnary[] = {
 void glu(Call& c) {
   const Tensor& x = c.in[0];
   Tensor y = c.m.empty(c.shape(), x.dtype());
-  c.m.record("GluBackward0", {x}, {y}, {x}, [](Backward& b) { b.set(0, b.m.empty(b.saved(0).sizes(), b.grad().dtype())); });
+  c.m.record("GluBackward0", {x}, {y}, {x},
+             [](Backward& b) { b.set(0, b.m.empty(b.saved(0).sizes(), b.grad().dtype())); });
   c.out[0] = y;
 }
 

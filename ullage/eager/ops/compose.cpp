@@ -4,11 +4,13 @@
 
 namespace ullage::eager {
 
-Tensor run_rule(Machine& m, std::string_view op, std::vector<Tensor> inputs, const Shape& shape, std::vector<Attr> attrs) {
+Tensor run_rule(Machine& m, std::string_view op, std::vector<Tensor> inputs, const Shape& shape,
+                std::vector<Attr> attrs) {
   Graph graph;
   Node node{.op = op, .name = {}, .module = {}, .inputs = {}, .outputs = {}, .attrs = std::move(attrs)};
   const auto value = [&](const Shape& sizes, DType dtype) {
-    return graph.values.push({.name = {}, .dtype = dtype, .kind = ValueKind::activation, .shape = sizes, .producer = {}});
+    return graph.values.push(
+        {.name = {}, .dtype = dtype, .kind = ValueKind::activation, .shape = sizes, .producer = {}});
   };
   for (const Tensor& t : inputs) node.inputs.push_back(t.defined() ? value(t.sizes(), t.dtype()) : ValueId{});
   node.outputs.push_back(value(shape, inputs[0].dtype()));

@@ -1,5 +1,5 @@
-// convolution: which implementation ATen picks for it, and the buffers that each of them makes (Convolution.cpp, ConvShared.cpp,
-// DepthwiseConv2d.cu, ConvolutionMM2d.cu). A 1-d convolution runs as a 2-d one on views.
+// convolution: which implementation ATen picks for it, and the buffers that each of them makes (Convolution.cpp,
+// ConvShared.cpp, DepthwiseConv2d.cu, ConvolutionMM2d.cu). A 1-d convolution runs as a 2-d one on views.
 #include <array>
 
 #include "ullage/eager/aten.h"
@@ -15,7 +15,7 @@ enum class Backend : uint8_t {
   cudnn,
   depthwise2d,  // ATen's own kernel: weight gradient first
   depthwise3d,
-  columns,      // slow_conv: im2col and one GEMM for every sample
+  columns,  // slow_conv: im2col and one GEMM for every sample
 };
 
 struct Convolution {
@@ -89,7 +89,8 @@ bool cudnn_wins_depthwise(const ConvProblem& p) {
 
 Backend backend_of(const Machine& m, const ConvProblem& p) {
   const bool cudnn = m.options().cudnn && (p.dtype != DType::bf16 || p.compute_capability >= 80);
-  const bool depthwise = !p.transposed && p.groups > 1 && p.groups == p.in_channels && p.out_channels % p.in_channels == 0;
+  const bool depthwise =
+      !p.transposed && p.groups > 1 && p.groups == p.in_channels && p.out_channels % p.in_channels == 0;
   if (!depthwise) return cudnn ? Backend::cudnn : Backend::columns;
   if (cudnn && p.channels_last) return Backend::cudnn;
   const bool dilated = p.dilation != std::array<int64_t, 3>{1, 1, 1};
@@ -228,7 +229,8 @@ void convolution(Call& c) {
 }
 
 constexpr RuleRow kRules[] = {
-    {"convolution", convolution, Autocast::lower, "derivatives.yaml: convolution keeps input and weight; Convolution.cpp; trace 2.15"},
+    {"convolution", convolution, Autocast::lower,
+     "derivatives.yaml: convolution keeps input and weight; Convolution.cpp; trace 2.15"},
     {"deform_conv2d", deform_conv2d, Autocast::none, "torchvision deform_conv2d_kernel.cu; trace 0.29"},
 };
 

@@ -8,8 +8,8 @@ namespace ullage::eager {
 namespace {
 
 struct Sizes {
-  int64_t blocks = 1;    // the batch in equal parts
-  Shape columns;         // patches of one part
+  int64_t blocks = 1;  // the batch in equal parts
+  Shape columns;       // patches of one part
   Shape part_of_output;
   int64_t macs = 0;
 };

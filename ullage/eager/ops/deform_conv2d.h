@@ -1,4 +1,5 @@
-// torchvision's deformable convolution, which is not ATen's: a rule of its own size. Used by the table of convolution.cpp only.
+// torchvision's deformable convolution, which is not ATen's: a rule of its own size. Used by the table of
+// convolution.cpp only.
 #pragma once
 
 #include "ullage/eager/rules.h"

@@ -1,5 +1,5 @@
-// einsum: every operand gets the dims of all labels (output labels first), then pairs are contracted from left to right by one bmm
-// each (ATen Linear.cpp: einsum and sumproduct_pair).
+// einsum: every operand gets the dims of all labels (output labels first), then pairs are contracted from left to right
+// by one bmm each (ATen Linear.cpp: einsum and sumproduct_pair).
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -46,7 +46,8 @@ Equation parse(std::string_view text, std::span<const Tensor> operands) {
   for (const Tensor& t : operands) {
     const size_t comma = rest.find(',');
     parsed.operands.push_back(spelled(rest.substr(0, comma), t.rank()));
-    widest = std::max(widest, static_cast<size_t>(std::ranges::count_if(parsed.operands.back(), [](char c) { return c < 'A'; })));
+    widest = std::max(
+        widest, static_cast<size_t>(std::ranges::count_if(parsed.operands.back(), [](char c) { return c < 'A'; })));
     rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
   }
   std::string all;

@@ -1,4 +1,5 @@
-// linear, matmul and their kin: how ATen folds operands of any rank into mm, mv and bmm (LinearAlgebra.cpp, Linear.cpp).
+// linear, matmul and their kin: how ATen folds operands of any rank into mm, mv and bmm (LinearAlgebra.cpp,
+// Linear.cpp).
 #include <algorithm>
 
 #include "ullage/eager/ops/products.h"
@@ -88,9 +89,7 @@ Tensor add_in_place(Machine& m, const Tensor& out, const Tensor& bias) {
 }
 
 void matmul_rule(Call& c) { c.out[0] = matmul(c.m, c.in[0], c.in[1]); }
-void linear_rule(Call& c) {
-  c.out[0] = linear(c.m, c.in[0], c.in[1], c.in.size() > 2 ? c.in[2] : Tensor());
-}
+void linear_rule(Call& c) { c.out[0] = linear(c.m, c.in[0], c.in[1], c.in.size() > 2 ? c.in[2] : Tensor()); }
 void bmm_rule(Call& c) { c.out[0] = bmm(c.m, c.in[0], c.in[1]); }
 
 AddmmFactors factors_of(const Call& c) {

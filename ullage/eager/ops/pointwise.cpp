@@ -7,7 +7,8 @@ namespace {
 
 constexpr Unary kUnary[] = {
     {"abs", "AbsBackward0", Keeps::input, 1, "derivatives.yaml: grad * self.sgn(); trace 2.15"},
-    {"acos", "AcosBackward0", Keeps::input, 5, "derivatives.yaml: grad * -((-self * self + 1).rsqrt())", Autocast::fp32},
+    {"acos", "AcosBackward0", Keeps::input, 5, "derivatives.yaml: grad * -((-self * self + 1).rsqrt())",
+     Autocast::fp32},
     {"acosh", "AcoshBackward0", Keeps::input, 3, "derivatives.yaml: grad * (self.pow(2) - 1).rsqrt(); trace 2.15"},
     {"asin", "AsinBackward0", Keeps::input, 4, "derivatives.yaml: grad * (-self * self + 1).rsqrt()", Autocast::fp32},
     {"asinh", "AsinhBackward0", Keeps::input, 3, "derivatives.yaml: grad * (self.pow(2) + 1).rsqrt(); trace 2.15"},
@@ -23,7 +24,8 @@ constexpr Unary kUnary[] = {
     {"log", "LogBackward0", Keeps::input, 0, "derivatives.yaml: grad.div(self); trace 2.15", Autocast::fp32},
     {"log1p", "Log1PBackward0", Keeps::input, 1, "derivatives.yaml: grad / (self + 1); trace 2.15", Autocast::fp32},
     {"neg", "NegBackward0", Keeps::nothing, 0, "derivatives.yaml: grad.neg(); trace 2.15"},
-    {"reciprocal", "ReciprocalBackward0", Keeps::result, 2, "derivatives.yaml: -grad * (result * result)", Autocast::fp32},
+    {"reciprocal", "ReciprocalBackward0", Keeps::result, 2, "derivatives.yaml: -grad * (result * result)",
+     Autocast::fp32},
     {"round", "RoundBackward0", Keeps::nothing, 0, "derivatives.yaml: zeros_like(grad); trace 2.15"},
     {"rsqrt", "RsqrtBackward0", Keeps::result, 2, "derivatives.yaml: -0.5 * grad * result.pow(3)", Autocast::fp32},
     {"sign", "SignBackward0", Keeps::nothing, 0, "derivatives.yaml: zeros_like(grad); trace 2.15"},
@@ -41,7 +43,8 @@ constexpr const Unary& row_of(std::string_view op) {
   return kUnary[0];
 }
 
-// dtype that a result has: type promotion among the operands, or what the graph says when none is a float (an integer division).
+// dtype that a result has: type promotion among the operands, or what the graph says when none is a float (an integer
+// division).
 DType dtype_of(const Call& c) {
   const Tensor none;
   const auto operand = [&](size_t i) { return i < c.in.size() ? &c.in[i] : &none; };
@@ -70,7 +73,9 @@ Tensor kept_self(Call& c, bool wanted) {
 }
 
 Tensor like(Backward& b, const Tensor& x) { return pointwise_result(b.m, {&x}, x.dtype()); }
-Tensor like(Backward& b, const Tensor& x, const Tensor& y) { return pointwise_result(b.m, {&x, &y}, result_type({&x, &y})); }
+Tensor like(Backward& b, const Tensor& x, const Tensor& y) {
+  return pointwise_result(b.m, {&x, &y}, result_type({&x, &y}));
+}
 Tensor mask_of(Machine& m, const Tensor& x, const Tensor& y) { return pointwise_result(m, {&x, &y}, DType::boolean); }
 
 // A logical_and of two comparisons, each a mask of its own.
@@ -114,13 +119,14 @@ void mul_rule(Call& c) {
   if (is_number(c, 1)) {
     c.m.record("MulBackward0", {c.in[0]}, {y}, {}, [](Backward& b) { b.set(0, like(b, b.grad())); });
   } else {
-    c.m.record("MulBackward0", {c.in[0], other}, {y}, {self, c.in[0].requires_grad() ? other : Tensor()}, [](Backward& b) {
-      for (const size_t i : {size_t{1}, size_t{0}}) {
-        if (!b.needs(i)) continue;
-        // A number's gradient needs no values: the product has the sizes of the incoming gradient.
-        b.set(i, b.saved(1 - i).defined() ? like(b, b.grad(), b.saved(1 - i)) : like(b, b.grad()));
-      }
-    });
+    c.m.record("MulBackward0", {c.in[0], other}, {y}, {self, c.in[0].requires_grad() ? other : Tensor()},
+               [](Backward& b) {
+                 for (const size_t i : {size_t{1}, size_t{0}}) {
+                   if (!b.needs(i)) continue;
+                   // A number's gradient needs no values: the product has the sizes of the incoming gradient.
+                   b.set(i, b.saved(1 - i).defined() ? like(b, b.grad(), b.saved(1 - i)) : like(b, b.grad()));
+                 }
+               });
   }
   c.out[0] = y;
 }
@@ -164,15 +170,16 @@ void remainder_rule(Call& c) {
   const Tensor& other = operand(c, 1);
   const Tensor self = kept_self(c, other.requires_grad());
   Tensor y = result(c, dtype_of(c));
-  c.m.record("RemainderBackward0", {c.in[0], other}, {y}, {self, other.requires_grad() ? other : Tensor()}, [](Backward& b) {
-    if (b.needs(1)) {
-      Tensor negative = like(b, b.grad());
-      Tensor quotient = like(b, b.saved(0), b.saved(1));
-      b.set(1, like(b, negative, quotient));
-      quotient = {}, negative = {};
-    }
-    if (b.needs(0)) b.set(0, b.grad());
-  });
+  c.m.record("RemainderBackward0", {c.in[0], other}, {y}, {self, other.requires_grad() ? other : Tensor()},
+             [](Backward& b) {
+               if (b.needs(1)) {
+                 Tensor negative = like(b, b.grad());
+                 Tensor quotient = like(b, b.saved(0), b.saved(1));
+                 b.set(1, like(b, negative, quotient));
+                 quotient = {}, negative = {};
+               }
+               if (b.needs(0)) b.set(0, b.grad());
+             });
   c.out[0] = y;
 }
 
@@ -261,7 +268,9 @@ void atan2_rule(Call& c) {
       d = {}, a = {};
     }
     Tensor reciprocal = like(b, sum);
-    { const Tensor infinite = mask_of(b.m, reciprocal, reciprocal); }
+    {
+      const Tensor infinite = mask_of(b.m, reciprocal, reciprocal);
+    }
     Tensor scaled;
     if (b.needs(0)) {
       scaled = like(b, b.grad(), b.saved(1));
@@ -346,8 +355,7 @@ Tensor record_masked_fill(Machine& m, const Tensor& x, const Tensor& mask, Tenso
 
 void masked_fill_rule(Call& c) {
   c.out[0] = record_masked_fill(
-      c.m, c.in[0], c.in[1],
-      c.in_place ? same_storage(c.m, c.in[0]) : filled(c.m, c.in[0], c.in[1], c.in[0].dtype()));
+      c.m, c.in[0], c.in[1], c.in_place ? same_storage(c.m, c.in[0]) : filled(c.m, c.in[0], c.in[1], c.in[0].dtype()));
 }
 
 // A number becomes a one-element tensor on the device for the duration of the call.

@@ -1,5 +1,6 @@
-// The elementwise functions that rules of other families are composed of (softsign, normalisation by hand, losses): each records its
-// own node, as the composite functions of PyTorch do. The arithmetic that the engine itself needs is in aten.h.
+// The elementwise functions that rules of other families are composed of (softsign, normalisation by hand, losses):
+// each records its own node, as the composite functions of PyTorch do. The arithmetic that the engine itself needs is
+// in aten.h.
 #pragma once
 
 #include <array>

@@ -12,8 +12,8 @@ namespace {
 struct Pooling {
   std::string_view backward;
   bool indices = false;
-  bool channels_last = false;        // has a channels_last kernel; otherwise always contiguous
-  bool input_again = false;          // backward makes the input contiguous too
+  bool channels_last = false;  // has a channels_last kernel; otherwise always contiguous
+  bool input_again = false;    // backward makes the input contiguous too
 };
 
 constexpr Pooling kAverage2d{.backward = "AvgPool2DBackward0", .channels_last = true};
@@ -99,7 +99,8 @@ void adaptive_avg_pool2d(Call& c) {
   const Tensor& x = c.in[0];
   if (!to_one_pixel(c.shape(), 2)) return pool_rule<kAdaptiveAverage2d>(c);
   Tensor out = mean_dims(c.m, x, std::array<int64_t, 2>{-1, -2}, true);
-  if (suggested_format(x.sizes(), x.strides()) == MemoryFormat::channels_last) {  // as_strided_: same bytes, other format
+  if (suggested_format(x.sizes(), x.strides()) ==
+      MemoryFormat::channels_last) {  // as_strided_: same bytes, other format
     out.impl()->strides = channels_last_strides(out.sizes());
   }
   c.out[0] = std::move(out);
@@ -137,9 +138,8 @@ void lp_pool(Call& c) {
 void max_unpool2d(Call& c) {
   const Tensor& indices = c.in[1];
   c.out[0] = c.m.empty(c.shape(), c.in[0].dtype());
-  c.m.record("MaxUnpool2DBackward0", {c.in[0]}, {c.out[0]}, {indices}, [](Backward& b) {
-    b.set(0, b.m.empty(b.input(0).sizes, b.input(0).dtype));
-  });
+  c.m.record("MaxUnpool2DBackward0", {c.in[0]}, {c.out[0]}, {indices},
+             [](Backward& b) { b.set(0, b.m.empty(b.input(0).sizes, b.input(0).dtype)); });
 }
 
 // torchvision's: keeps the boxes only. Its autocast runs it in float32 and casts the result back.
@@ -150,20 +150,23 @@ void roi_align(Call& c) {
     for (size_t i = c.in.size(); i-- > 0;) c.in[i] = m.autocast_fp32(c.in[i]);
   }
   Tensor out = m.empty(c.shape(), c.in[0].dtype());
-  m.record("RoiAlignBackward", {c.in[0]}, {out}, {c.in[1]}, [](Backward& b) {
-    b.set(0, b.m.empty(b.input(0).sizes, b.input(0).dtype));
-  });
+  m.record("RoiAlignBackward", {c.in[0]}, {out}, {c.in[1]},
+           [](Backward& b) { b.set(0, b.m.empty(b.input(0).sizes, b.input(0).dtype)); });
   c.in[0] = {};
   c.out[0] = to_dtype(m, out, dtype);
 }
 
 constexpr RuleRow kRules[] = {
     {"adaptive_avg_pool1d", adaptive_avg_pool1d, Autocast::none, "Pool.cpp: through 2-d; trace 2.15"},
-    {"adaptive_avg_pool2d", adaptive_avg_pool2d, Autocast::none, "AdaptiveAveragePooling.cpp: 1x1 is a mean; trace 2.15"},
-    {"adaptive_avg_pool3d", adaptive_avg_pool3d, Autocast::none, "AdaptiveAveragePooling3d.cpp: 1x1x1 is a mean; trace 2.15"},
+    {"adaptive_avg_pool2d", adaptive_avg_pool2d, Autocast::none,
+     "AdaptiveAveragePooling.cpp: 1x1 is a mean; trace 2.15"},
+    {"adaptive_avg_pool3d", adaptive_avg_pool3d, Autocast::none,
+     "AdaptiveAveragePooling3d.cpp: 1x1x1 is a mean; trace 2.15"},
     {"adaptive_max_pool1d", pool1d_rule<kAdaptiveMax2d>, Autocast::none, "Pool.cpp: through 2-d; trace 2.15"},
-    {"adaptive_max_pool2d", pool_rule<kAdaptiveMax2d>, Autocast::none, "derivatives.yaml: adaptive_max_pool2d; trace 2.15"},
-    {"adaptive_max_pool3d", pool_rule<kAdaptiveMax3d>, Autocast::none, "derivatives.yaml: adaptive_max_pool3d; trace 2.15"},
+    {"adaptive_max_pool2d", pool_rule<kAdaptiveMax2d>, Autocast::none,
+     "derivatives.yaml: adaptive_max_pool2d; trace 2.15"},
+    {"adaptive_max_pool3d", pool_rule<kAdaptiveMax3d>, Autocast::none,
+     "derivatives.yaml: adaptive_max_pool3d; trace 2.15"},
     {"avg_pool1d", pool1d_rule<kAverage2d>, Autocast::none, "Pool.cpp: through 2-d; trace 2.15"},
     {"avg_pool2d", pool_rule<kAverage2d>, Autocast::none, "derivatives.yaml: avg_pool2d keeps its input; trace 2.15"},
     {"avg_pool3d", pool_rule<kAverage3d>, Autocast::none, "derivatives.yaml: avg_pool3d keeps its input; trace 2.15"},

@@ -15,7 +15,8 @@ bool columns_in_one_piece(int64_t rows, int64_t row_stride, int64_t column_strid
   return row_stride == 1 && column_stride >= std::max<int64_t>(1, rows);
 }
 
-// prepare_matrix_for_cublas and its batched form: cuBLAS reads a matrix whose rows or columns lie in one piece; else a copy.
+// prepare_matrix_for_cublas and its batched form: cuBLAS reads a matrix whose rows or columns lie in one piece; else a
+// copy.
 Tensor gemm_operand(Machine& m, const Tensor& t) {
   if (t.rank() == 2 && t.is_non_overlapping_and_dense()) return t;
   const int64_t rows = t.size(-2);
@@ -42,7 +43,8 @@ void run_gemm(Machine& m, const Tensor& a, const Tensor& b, BlasCall call) {
 
 Tensor scale_if(Machine& m, Tensor t, bool is_one) { return is_one ? t : mul_scalar(m, t); }
 
-// mm_mat1_backward and mm_mat2_backward: the gradient gets the operand's own layout, so that a weight's can be stored as it is.
+// mm_mat1_backward and mm_mat2_backward: the gradient gets the operand's own layout, so that a weight's can be stored
+// as it is.
 Tensor grad_of_mat1(Machine& m, const Tensor& grad, const Tensor& mat2, bool fortran) {
   if (fortran) return transpose(m, mm(m, mat2, transpose(m, grad, 0, 1)), 0, 1);
   return mm(m, grad, transpose(m, mat2, 0, 1));
@@ -140,8 +142,10 @@ Tensor baddbmm(Machine& m, const Tensor& self, const Tensor& batch1, const Tenso
   m.record("BaddbmmBackward0", {self, batch1, batch2}, {out}, {if_needed(batch1, batch2), if_needed(batch2, batch1)},
            [factors](Backward& c) {
              const auto scaled = [&](Tensor t, bool is_one) { return scale_if(c.m, std::move(t), is_one); };
-             if (c.needs(1)) c.set(1, scaled(bmm(c.m, c.grad(), transpose(c.m, c.saved(1), 1, 2)), factors.alpha_is_one));
-             if (c.needs(2)) c.set(2, scaled(bmm(c.m, transpose(c.m, c.saved(0), 1, 2), c.grad()), factors.alpha_is_one));
+             if (c.needs(1))
+               c.set(1, scaled(bmm(c.m, c.grad(), transpose(c.m, c.saved(1), 1, 2)), factors.alpha_is_one));
+             if (c.needs(2))
+               c.set(2, scaled(bmm(c.m, transpose(c.m, c.saved(0), 1, 2), c.grad()), factors.alpha_is_one));
              if (c.needs(0)) c.set(0, scaled(c.grad(), factors.beta_is_one));
            });
   return out;

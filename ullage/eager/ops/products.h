@@ -1,10 +1,11 @@
-// Products: the matrix products of ATen as functions, for the rules of linear, matmul, einsum, attention and recurrent layers.
+// Products: the matrix products of ATen as functions, for the rules of linear, matmul, einsum, attention and recurrent
+// layers.
 //
-//   const Tensor y = linear(m, x, weight, bias);       // t + addmm, each with its node; cuBLASLt's workspace during the call
-//   const Tensor scores = matmul(m, q, transpose(m, k, -2, -1));
+//   const Tensor y = linear(m, x, weight, bias);       // t + addmm, each with its node; cuBLASLt's workspace during
+//   the call const Tensor scores = matmul(m, q, transpose(m, k, -2, -1));
 //
-// The order within each (result, copies of operands that cuBLAS cannot read in place, workspace) and in backward (which gradient
-// first) is that of torch/aten 2.15. Not here: what autocast does before (rules.h).
+// The order within each (result, copies of operands that cuBLAS cannot read in place, workspace) and in backward (which
+// gradient first) is that of torch/aten 2.15. Not here: what autocast does before (rules.h).
 #pragma once
 
 #include <span>

@@ -1,5 +1,5 @@
-// Ops of one input and one result of its sizes, as data: what autograd keeps, and how many full-size tensors its formula makes on the
-// way to the gradient. A row here is all that relu, sin or gelu differ in.
+// Ops of one input and one result of its sizes, as data: what autograd keeps, and how many full-size tensors its
+// formula makes on the way to the gradient. A row here is all that relu, sin or gelu differ in.
 //
 //   {"sin", "SinBackward0", Keeps::input, 1, "grad * self.cos()"}     // cos(self), then the product
 //
@@ -17,12 +17,13 @@ enum class Keeps : uint8_t { nothing, input, result };
 
 struct Unary {
   std::string_view op;
-  std::string_view node;       // PyTorch's autograd node
+  std::string_view node;  // PyTorch's autograd node
   Keeps keeps;
-  int temporaries;             // before the gradient, freed last made first
+  int temporaries;  // before the gradient, freed last made first
   std::string_view source;
   Autocast autocast = Autocast::none;
-  bool result_in_place = false;  // keeps its input, but its in-place form keeps the result instead of a copy of the input
+  bool result_in_place =
+      false;  // keeps its input, but its in-place form keeps the result instead of a copy of the input
 };
 
 Tensor unary(Machine& m, const Unary& row, const Tensor& x, DType dtype, bool in_place = false);
