@@ -50,8 +50,11 @@ bench: setup-test
 	cmake --build --preset release -j $(JOBS)
 	for program in build/release/benches/*_bench; do $$program || exit 1; done
 
-accuracy: setup-test release
-	$(PYTHON) tools/accuracy.py
+# PyTorch is needed once, to export the models; it has its own environment.
+accuracy: release
+	tools/setup.sh accuracy
+	build/accuracy/venv/bin/python bench/accuracy/export.py
+	build/accuracy/venv/bin/python bench/accuracy/run.py -o docs/accuracy.md
 
 format:
 	$(SOURCES) | xargs clang-format-19 -i

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Installs what a build needs (setup.sh build) or what a build and all tests need (setup.sh test). Quick when all is there.
+# Installs what a build needs (setup.sh build), what a build and all tests need (setup.sh test), or what a build and the
+# accuracy campaign need (setup.sh accuracy). Quick when all is there.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -9,8 +10,9 @@ test="clang-19 clang-tidy-19 clang-format-19 lld-19 libclang-rt-19-dev libgtest-
 
 case "${1:-build}" in
   build) wanted=$build ;;
+  accuracy) wanted="$build python3 python3-venv" ;;
   test) wanted="$build $test" ;;
-  *) echo "usage: tools/setup.sh build|test" >&2; exit 2 ;;
+  *) echo "usage: tools/setup.sh build|test|accuracy" >&2; exit 2 ;;
 esac
 
 missing=""
@@ -29,12 +31,17 @@ if [ -n "$missing" ]; then
   $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends $missing
 fi
 
+# python_environment FOLDER REQUIREMENTS
+python_environment() {
+  cmp -s "$2" "$1/requirements.txt" && return
+  mkdir -p "$(dirname "$1")"
+  python3 -m venv "$1"
+  "$1/bin/python" -m pip install -q --disable-pip-version-check -r "$2"
+  cp "$2" "$1/requirements.txt"
+}
+
 mkdir -p build
-if [ "${1:-build}" = test ]; then
-  requirements=tests/python/requirements.txt
-  if ! cmp -s $requirements build/venv/requirements.txt; then
-    python3 -m venv build/venv
-    build/venv/bin/python -m pip install -q --disable-pip-version-check -r $requirements
-    cp $requirements build/venv/requirements.txt
-  fi
-fi
+case "${1:-build}" in
+  test) python_environment build/venv tests/python/requirements.txt ;;
+  accuracy) python_environment build/accuracy/venv bench/accuracy/requirements.txt ;;
+esac

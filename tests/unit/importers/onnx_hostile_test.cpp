@@ -157,7 +157,9 @@ TEST(OnnxHostile, HugeDimsSaturate) {
     const auto model = open_model(memory_source("m.onnx", bytes), notes);
     ASSERT_TRUE(model);
     const auto graph = (*model)->graph({}, notes);
-    if (graph) EXPECT_GE(graph->parameter_bytes().value, INT64_MAX / 2);
+    if (graph) {
+      EXPECT_GE(graph->parameter_bytes().value, INT64_MAX / 2);
+    }
   }
 }
 
