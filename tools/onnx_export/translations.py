@@ -26,7 +26,8 @@ def _batch_norm(x, weight, bias, mean, var, momentum, eps, training):
     var = _ones(1.0, x) if var is None else var
     if not training:
         y = op.BatchNormalization(x, weight, bias, mean, var, epsilon=eps, momentum=1.0 - momentum)
-        return y, mean, var
+        # Statistics nobody reads; the exporter gives every result a name of its own, so they must not be values that have one.
+        return y, op.Identity(mean), op.Identity(var)
     return op.BatchNormalization(
         x, weight, bias, mean, var, epsilon=eps, momentum=1.0 - momentum, training_mode=1
     )

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ullage/eager/rules.h"
+#include "ullage/sim/call_frames.h"
 
 namespace ullage {
 
@@ -13,16 +14,11 @@ Forward::Forward(const Graph& graph, std::vector<NodeRange> regions)
     : graph_(graph),
       regions_(std::move(regions)),
       dropped_after_(graph.nodes.size() + 1),
-      last_use_(graph.values.size() + 1),
       values_(graph.values.size() + 1) {
-  const NodeId end{static_cast<uint32_t>(graph.nodes.size())};
-  for (NodeId id = graph.nodes.first(); id <= end; ++id.index) {
-    for (const ValueId value : graph.nodes[id].outputs) last_use_[value.index] = id;
-    for (const ValueId value : graph.nodes[id].inputs) last_use_[value.index] = id;
-  }
-  for (const ValueId value : graph.outputs) last_use_[value.index] = {};
+  std::vector<NodeId> last = held_until(graph);
+  for (const ValueId value : graph.outputs) last[value.index] = {};
   for (ValueId value = graph.values.first(); value.index <= graph.values.size(); ++value.index) {
-    if (!is_resident(value) && last_use_[value.index]) dropped_after_[last_use_[value.index].index].push_back(value);
+    if (!is_resident(value) && last[value.index]) dropped_after_[last[value.index].index].push_back(value);
   }
 }
 

@@ -32,7 +32,6 @@ class Forward {
   const Graph& graph_;
   std::vector<NodeRange> regions_;
   std::vector<std::vector<ValueId>> dropped_after_;  // by node
-  std::vector<NodeId> last_use_;                     // by value
   std::vector<eager::Tensor> values_;
 };
 
