@@ -98,7 +98,13 @@ std::string_view meaning_of(Category category) {
 Report explain_layers(const Estimate& e, std::string_view name, const std::vector<uint32_t>& nodes) {
   Report report{.title = std::string(name), .blocks = {}};
   Table table{.key = "layers",
-              .columns = {{"layer", true}, {"op"}, {"output"}, {"output bytes"}, {"kept"}, {"FLOPs"}, {"parameters"}}};
+              .columns = {{"layer", true},
+                          {"op", true},
+                          {"output", true},
+                          {"output bytes"},
+                          {"kept"},
+                          {"FLOPs", false, 1},
+                          {"parameters", false, 2}}};
   std::vector<std::string> sources;
   for (const uint32_t n : nodes) {
     const LayerRow& row = e.layers[n - 1];

@@ -13,10 +13,14 @@ namespace ullage {
 namespace {
 
 Table devices() {
-  Table table{
-      .key = "devices",
-      .columns = {
-          {"id"}, {"name", true}, {"usable"}, {"context low"}, {"context high"}, {"capability"}, {"source", true}}};
+  Table table{.key = "devices",
+              .columns = {{"id"},
+                          {"name", true},
+                          {"usable"},
+                          {"context low", false, 1},
+                          {"context high", false, 2},
+                          {"capability", false, 3},
+                          {"source", true}}};
   for (const Device& d : all_devices()) {
     table.rows.push_back({cell(d.id), cell(d.name), cell(d.usable), cell(d.context.low), cell(d.context.high),
                           cell(fmt::format("{}.{}", d.compute_capability.major, d.compute_capability.minor)),

@@ -99,12 +99,12 @@ Report build_summary(const Estimate& e, const SummaryOptions& options) {
                           {"op", true},
                           {"output", true},
                           {"parameters"},
-                          {"MACs"},
-                          {"FLOPs"},
-                          {"output bytes"},
+                          {"MACs", false, 1},
+                          {"FLOPs", false, 4},
+                          {"output bytes", false, 3},
                           {"kept"},
                           {"at peak"},
-                          {"share"}},
+                          {"share", false, 2}},
               .rows = {},
               .total = true};
   std::vector<SummaryRow> rows = rows_of(e, options);

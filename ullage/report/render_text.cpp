@@ -10,6 +10,11 @@ namespace {
 
 constexpr int kBarCells = 24;
 constexpr int kNarrowBarCells = 12;
+constexpr int kBarsWidenAt = 110;
+constexpr int kWrapsAt = 28;  // a last column wraps at no less, others are cut to no less, as long as columns
+constexpr int kCutsAt = 20;   // can be left out instead
+constexpr int kLeast = 8;
+constexpr size_t kMostLines = 3;  // of a wrapped cell
 
 // Columns a UTF-8 text takes; every character we print is one column wide.
 int width_of(std::string_view text) {
@@ -17,16 +22,36 @@ int width_of(std::string_view text) {
       std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
-std::string cut(std::string_view text, int width) {
-  if (width_of(text) <= width) return std::string(text);
-  std::string out;
-  int used = 0;
-  for (const char c : text) {
-    const bool starts = (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-    if (starts && ++used >= width) break;
-    out += c;
+// The first `width` characters.
+std::string_view head_of(std::string_view text, int width) {
+  size_t at = 0;
+  for (int used = 0; at < text.size(); ++at) {
+    if ((static_cast<unsigned char>(text[at]) & 0xC0) != 0x80 && used++ == width) break;
   }
-  return out + "…";
+  return text.substr(0, at);
+}
+
+// In the middle: the end of a path tells more than its beginning.
+std::string cut(std::string_view text, int width) {
+  const int all = width_of(text);
+  if (all <= width) return std::string(text);
+  const int head = (width - 1) / 3;
+  const std::string_view tail = text.substr(head_of(text, all - (width - 1 - head)).size());
+  return std::string(head_of(text, head)) + "…" + std::string(tail);
+}
+
+// Lines of at most `width` characters, broken at spaces; a longer word is broken where the line ends.
+std::vector<std::string> broken(std::string_view text, int width) {
+  std::vector<std::string> lines;
+  while (width_of(text) > width) {
+    const std::string_view most = head_of(text, width);
+    const size_t space = text[most.size()] == ' ' ? most.size() : most.rfind(' ');
+    const bool at_space = space != most.npos && space > 0;
+    lines.emplace_back(at_space ? text.substr(0, space) : most);
+    text.remove_prefix(at_space ? space + 1 : most.size());
+  }
+  lines.emplace_back(text);
+  return lines;
 }
 
 std::string pad(std::string text, int width, bool right) {
@@ -94,18 +119,8 @@ class TextRenderer {
   std::string amount(Bytes bytes) const { return format_bytes(bytes, style_.unit); }
 
   void wrapped(std::string_view text, int indent) {
-    const int room = std::max(20, style_.width - indent);
-    while (true) {
-      if (width_of(text) <= room) return line(std::string(static_cast<size_t>(indent), ' ') + std::string(text));
-      size_t end = 0;
-      for (size_t at = text.find(' '); at != text.npos && width_of(text.substr(0, at)) <= room;
-           at = text.find(' ', at + 1))
-        end = at;
-      if (end == 0) end = std::min(text.find(' '), text.size());
-      line(std::string(static_cast<size_t>(indent), ' ') + std::string(text.substr(0, end)));
-      if (end == text.size()) return;
-      text.remove_prefix(end + 1);
-    }
+    for (const std::string& part : broken(text, std::max(20, style_.width - indent)))
+      line(std::string(static_cast<size_t>(indent), ' ') + part);
   }
 
   void put(const Verdict& v) {
@@ -115,8 +130,15 @@ class TextRenderer {
       const double share = static_cast<double>(v.amount.value) / static_cast<double>(v.limit.value);
       if (style_.width >= 72) head += "   " + bar(share, kBarCells, style_.unicode, true);
     }
-    out_ += plain(head) + "   " + paint(v.good ? "32;1" : "31;1", v.verdict) + "\n";
     const int indent = 4 + width_of(v.label);
+    const std::string_view code = v.good ? "32;1" : "31;1";
+    if (width_of(head) + 3 + width_of(v.verdict) <= style_.width) {
+      line(head + "   " + paint(code, v.verdict));
+    } else {
+      line(head);
+      for (const std::string& part : broken(v.verdict, std::max(20, style_.width - indent)))
+        line(std::string(static_cast<size_t>(indent), ' ') + paint(code, part));
+    }
     for (const std::string& text : v.lines) wrapped(text, indent);
   }
 
@@ -146,7 +168,7 @@ class TextRenderer {
   }
 
   void put(const Table& table) {
-    const int bar_cells = style_.width < 90 ? kNarrowBarCells : kBarCells;
+    const int bar_cells = style_.width < kBarsWidenAt ? kNarrowBarCells : kBarCells;
     std::vector<std::vector<std::string>> texts;
     std::vector<int> widths(table.columns.size(), 0);
     std::vector<bool> right(table.columns.size(), true);
@@ -161,7 +183,7 @@ class TextRenderer {
         if (row[c].kind == CellKind::text || row[c].kind == CellKind::bar) right[c] = false;
       }
     }
-    shrink(table, widths);
+    const std::vector<std::string> left_out = fit(table, widths);
     if (!table.title.empty()) line("  " + paint("1", table.title));
     if (table.header) {
       std::vector<std::string> names;
@@ -172,34 +194,81 @@ class TextRenderer {
       if (table.total && r + 1 == texts.size()) line("  " + rule(widths));
       put_row(texts[r], widths, right, "");
     }
+    if (!left_out.empty())
+      wrapped(fmt::format("no room for {}: widen the terminal, or --csv", fmt::join(left_out, ", ")), 2);
   }
 
-  // Narrows the columns that may shrink until the table fits.
-  void shrink(const Table& table, std::vector<int>& widths) const {
-    int total = 0;
-    for (const int w : widths) total += w + 2;
-    for (size_t c = table.columns.size(); c-- > 0 && total > style_.width;) {
-      if (!table.columns[c].shrinks) continue;
-      const int cut_by = std::min(total - style_.width, std::max(0, widths[c] - 12));
-      widths[c] -= cut_by;
-      total -= cut_by;
+  // Makes the table fit: leaves out spare columns (width 0; their names are returned), then shortens those that may be.
+  std::vector<std::string> fit(const Table& table, std::vector<int>& widths) const {
+    std::vector<std::string> left_out;
+    const auto excess = [&] { return table_width(widths) - style_.width; };
+    const auto can_give = [&](size_t c) {
+      const bool last = c + 1 == widths.size();
+      return table.columns[c].shrinks ? std::max(0, widths[c] - (last ? kWrapsAt : kCutsAt)) : 0;
+    };
+    const auto all_can_give = [&] {
+      int sum = 0;
+      for (size_t c = 0; c < widths.size(); ++c) sum += can_give(c);
+      return sum;
+    };
+    while (excess() > all_can_give()) {
+      size_t spare = 0;
+      for (size_t c = 0; c < widths.size(); ++c) {
+        if (widths[c] > 0 && table.columns[c].spare > table.columns[spare].spare * (widths[spare] > 0)) spare = c;
+      }
+      if (widths[spare] == 0 || table.columns[spare].spare == 0) break;
+      left_out.push_back(table.columns[spare].name);
+      widths[spare] = 0;
     }
+    if (excess() > 0) widths.back() -= std::min(excess(), can_give(widths.size() - 1));  // wrapping loses nothing
+    while (excess() > 0) {                                                               // the widest gives first
+      size_t widest = widths.size();
+      for (size_t c = 0; c < widths.size(); ++c) {
+        if (table.columns[c].shrinks && widths[c] > kLeast && (widest == widths.size() || widths[c] > widths[widest]))
+          widest = c;
+      }
+      if (widest == widths.size()) break;
+      --widths[widest];
+    }
+    return left_out;
+  }
+
+  static int table_width(const std::vector<int>& widths) {
+    int total = 0;
+    for (const int w : widths) total += w > 0 ? w + 2 : 0;
+    return total;
   }
 
   std::string rule(const std::vector<int>& widths) const {
-    int total = -2;
-    for (const int w : widths) total += w + 2;
     std::string out;
-    for (int i = 0; i < std::min(total, style_.width - 2); ++i) out += style_.unicode ? "─" : "-";
+    for (int i = 0; i < std::min(table_width(widths), style_.width) - 2; ++i) out += style_.unicode ? "─" : "-";
     return out;
   }
 
   void put_row(const std::vector<std::string>& cells, const std::vector<int>& widths, const std::vector<bool>& right,
                std::string_view code) {
+    std::vector<std::string> last;  // lines of the last column
     std::string text;
-    for (size_t c = 0; c < cells.size(); ++c) text += "  " + pad(cut(cells[c], widths[c]), widths[c], right[c]);
+    int indent = 2;
+    for (size_t c = 0; c < cells.size(); ++c) {
+      if (widths[c] == 0) continue;
+      std::string shown;
+      if (c + 1 == cells.size() && !right[c]) {
+        last = broken(cells[c], widths[c]);
+        if (last.size() > kMostLines) {
+          last.resize(kMostLines);
+          last.back() = std::string(head_of(last.back(), widths[c] - 1)) + "…";
+        }
+        shown = last[0];
+      } else {
+        shown = cut(cells[c], widths[c]);
+        indent += widths[c] + 2;
+      }
+      text += "  " + pad(std::move(shown), widths[c], right[c]);
+    }
     text.erase(text.find_last_not_of(' ') + 1);
     line(code.empty() ? text : paint(code, text));
+    for (size_t i = 1; i < last.size(); ++i) line(std::string(static_cast<size_t>(indent), ' ') + last[i]);
   }
 
   const TextStyle& style_;

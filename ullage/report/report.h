@@ -42,7 +42,8 @@ inline Cell bar_cell(double share) { return {.kind = CellKind::bar, .share = sha
 
 struct Column {
   std::string name;      // header in text, key in CSV and JSON
-  bool shrinks = false;  // text that may be cut when the line is too long
+  bool shrinks = false;  // text that may be shortened when the line is too long: the last column wraps, others are cut
+  int spare = 0;         // where the table is still too wide, columns are left out, highest first; 0: never
 };
 
 struct Table {
