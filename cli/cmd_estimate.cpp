@@ -25,7 +25,10 @@ Result<int> answer(const Options& options, Streams streams) {
   if (!options.events.empty()) {
     std::ofstream file(options.events);
     file << events_text(e.run.timeline, e.graph);
-    if (!file.flush()) return kCannotWrite;
+    if (!file.flush()) {
+      streams.err << "error: cannot write " << options.events << "\n";
+      return kCannotWrite;
+    }
   }
   const std::string json =
       options.output->json || options.output->file.ends_with(".json") ? estimate_json(e) : std::string();
