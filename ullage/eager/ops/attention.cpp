@@ -100,9 +100,9 @@ void flash_gradients(Backward& b, const Attention& a) {
   const DType dtype = b.saved(0).dtype();
   const Tensor grad = dense_heads_inside(b.m, b.grad());
   const Tensor out = dense_heads_inside(b.m, b.saved(3));
-  Tensor dq = heads_inside(b.m, b.saved(0).sizes(), dtype);
-  Tensor dk = heads_inside(b.m, b.saved(1).sizes(), dtype);
-  Tensor dv = heads_inside(b.m, b.saved(2).sizes(), dtype);
+  Tensor dq = b.m.empty_like(b.saved(0));
+  Tensor dk = b.m.empty_like(b.saved(1));
+  Tensor dv = b.m.empty_like(b.saved(2));
   const Tensor sums = b.m.workspace(Bytes(4 * a.batch * a.heads * ceil_to(a.queries, 128)));
   const Tensor accumulator =
       b.m.workspace(Bytes(4 * a.batch * a.heads * ceil_to(a.queries, 128) * ceil_to(a.head_dim, 32)));
@@ -118,9 +118,11 @@ void flash_gradients(Backward& b, const Attention& a) {
   b.set(2, std::move(dv));
 }
 
+// flash_api.cpp makes results like the operand they belong to, so nn.MultiheadAttention's (length, batch, heads) order
+// survives and the copy after it is a view.
 void flash(Call& c, const Attention& a) {
   const Tensor &q = c.in[0], &k = c.in[1], &v = c.in[2];
-  Tensor out = heads_inside(c.m, {a.batch, a.heads, a.queries, a.value_dim}, q.dtype());
+  Tensor out = c.m.empty_like(q);
   const Tensor lse = c.m.empty({a.batch, a.heads, a.queries}, DType::f32);
   const Tensor rng_state = c.m.empty({2}, DType::i64);
   const Tensor unused = c.m.empty({}, DType::i64);
