@@ -23,6 +23,27 @@ Status read_recipe_file(const std::string& path, Recipe& recipe) {
   return {};
 }
 
+// set_option(), with the flag as the place of an error that names none.
+Status set_flag(Recipe& recipe, std::string_view key, std::string_view value) {
+  Status set = set_option(recipe, key, value);
+  if (!set && set.error().where.empty()) set.error().where = "--" + std::string(key);
+  return set;
+}
+
+// What to do about an error that brings no hint of its own.
+std::string_view usual_hint(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::io:
+      return "check the path and who may read it";
+    case ErrorCode::format:
+      return "is this a whole model file? ullage list formats shows what is read";
+    case ErrorCode::invalid_argument:
+      return "ullage list options shows every flag and its values";
+    default:
+      return {};
+  }
+}
+
 }  // namespace
 
 std::shared_ptr<RecipeFlags> add_recipe_flags(CLI::App& app) {
@@ -44,7 +65,7 @@ Result<Recipe> recipe_of(const RecipeFlags& flags) {
   Recipe recipe;
   if (!flags.recipe_file.empty()) UL_TRY_STATUS(read_recipe_file(flags.recipe_file, recipe));
   for (size_t i = 0; i < recipe_options().size(); ++i) {
-    if (!flags.values[i].empty()) UL_TRY_STATUS(set_option(recipe, recipe_options()[i].key, flags.values[i]));
+    if (!flags.values[i].empty()) UL_TRY_STATUS(set_flag(recipe, recipe_options()[i].key, flags.values[i]));
   }
   for (const std::string& input : flags.inputs) UL_TRY_STATUS(set_option(recipe, "input", input));
   for (const std::string& change : flags.changes) {
@@ -53,7 +74,7 @@ Result<Recipe> recipe_of(const RecipeFlags& flags) {
       return fail(ErrorCode::invalid_argument, "expected KEY=VALUE, not \"" + change + "\"", "--with",
                   "for example --with batch=64");
     }
-    UL_TRY_STATUS(set_option(recipe, change.substr(0, equals), change.substr(equals + 1)));
+    UL_TRY_STATUS(set_flag(recipe, change.substr(0, equals), change.substr(equals + 1)));
   }
   return recipe;
 }
@@ -81,7 +102,8 @@ int exit_code(const Result<int>& answer, Streams streams) {
   const Error& error = answer.error();
   streams.err << "error: " << error.message << "\n";
   if (!error.where.empty()) streams.err << "  at " << error.where << "\n";
-  if (!error.hint.empty()) streams.err << "  hint: " << error.hint << "\n";
+  const std::string_view hint = error.hint.empty() ? usual_hint(error.code) : error.hint;
+  if (!hint.empty()) streams.err << "  hint: " << hint << "\n";
   switch (error.code) {
     case ErrorCode::invalid_argument:
       return kUsage;

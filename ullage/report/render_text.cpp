@@ -195,7 +195,7 @@ class TextRenderer {
       put_row(texts[r], widths, right, "");
     }
     if (!left_out.empty())
-      wrapped(fmt::format("no room for {}: widen the terminal, or --csv", fmt::join(left_out, ", ")), 2);
+      wrapped(fmt::format("columns left out at this width: {} (--csv has all)", fmt::join(left_out, ", ")), 2);
   }
 
   // Makes the table fit: leaves out spare columns (width 0; their names are returned), then shortens those that may be.
