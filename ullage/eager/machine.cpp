@@ -30,7 +30,9 @@ void release(GradNode* node) {
 }
 
 Machine::Machine(StepProgram& program, MachineOptions options) : program_(program), options_(options) {}
-Machine::~Machine() = default;
+
+// Casts may own gradient nodes, and those die through dying_: they go while it is there.
+Machine::~Machine() { cast_cache_.clear(); }
 
 Counted<Storage> Machine::allocate(Bytes bytes, Category category) {
   auto storage = Counted<Storage>(new Storage);
