@@ -86,7 +86,7 @@ constexpr OpRow kRows[] = {
     {"flip", shape, "self", "dims", ""},
     {"floor", pointwise, "self", "", ""},
     {"fmod", pointwise, "self, other?", "other", ""},
-    {"full", creation, "", "", "zeros, ones and full alike"},
+    {"full", creation, "like?", "", "zeros, ones and full alike; in the dtype of `like` where given"},
     {"gather", index, "self, index", "dim", ""},
     {"ge", pointwise, "self, other?", "other", ""},
     {"gelu", activation, "self", "approximate", ""},

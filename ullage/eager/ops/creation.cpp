@@ -6,11 +6,16 @@ namespace {
 
 void make(Call& c) { c.out[0] = c.m.empty(c.shape(), c.graph_dtype()); }
 
+void make_like(Call& c) {
+  const bool given = !c.in.empty() && c.in[0].defined();
+  c.out[0] = c.m.empty(c.shape(), given ? c.in[0].dtype() : c.graph_dtype());
+}
+
 constexpr RuleRow kRules[] = {
     {"arange", make, Autocast::none, "TensorFactories: result only"},
     {"constant", make, Autocast::none, "torch.tensor moved to the device: result only"},
     {"eye", make, Autocast::none, "TensorFactories: result only"},
-    {"full", make, Autocast::none, "TensorFactories: result only"},
+    {"full", make_like, Autocast::none, "TensorFactories: result only"},
 };
 
 }  // namespace

@@ -16,6 +16,7 @@ class Fuse {
     for (uint32_t s = 1; s <= draft_.nodes.size(); ++s) {
       if (draft_.nodes[StepId{s}].dropped) continue;
       const DraftNode& step = draft_.nodes[StepId{s}];
+      if (step.op == "mul") noise_dtype(step);
       if (step.op == "add") {
         linear_bias(StepId{s});
       } else if (step.op == "mul" && step.aten.empty()) {
@@ -31,6 +32,24 @@ class Fuse {
     if (!id || draft_.values[id].home != Home::made) return nullptr;
     DraftNode& step = draft_.nodes[draft_.values[id].producer];
     return step.dropped ? nullptr : &step;
+  }
+
+  // x * bernoulli_(empty(…, dtype=x.dtype)): the noise of stochastic depth is made for x. The file has the dtype that x
+  // had when it was exported; under another precision the noise follows x.
+  void noise_dtype(const DraftNode& mul) {
+    for (size_t side = 0; side < 2 && mul.inputs.size() == 2; ++side) {
+      const DraftId x = mul.inputs[1 - side];
+      DraftNode* made = producer(mul.inputs[side]);
+      bool random = false;
+      while (made && made->op != "full" && made->inputs.size() == 1) {
+        random = random || made->op.starts_with("bernoulli");
+        made = producer(made->inputs[0]);
+      }
+      if (!random || !made || made->op != "full" || !made->inputs.empty() || !x) continue;
+      const DraftValue& noise = draft_.values[made->outputs[0]];
+      const DraftValue& like = draft_.values[x];
+      if (noise.dtype == like.dtype && like.home == Home::made && like.producer < noise.producer) made->inputs = {x};
+    }
   }
 
   // linear(x, w) + b with a stored vector b.
