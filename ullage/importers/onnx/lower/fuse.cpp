@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "ullage/importers/onnx/lower/lowering.h"
+#include "ullage/importers/onnx/lower/module_path.h"
 #include "ullage/importers/onnx/lower/rewrite.h"
 
 namespace ullage::onnx {
@@ -17,6 +18,7 @@ class Fuse {
       if (draft_.nodes[StepId{s}].dropped) continue;
       const DraftNode& step = draft_.nodes[StepId{s}];
       if (step.op == "mul") noise_dtype(step);
+      if (step.op == "full" && step.aten.starts_with("aten.new_")) new_dtype(StepId{s});
       if (step.op == "add") {
         linear_bias(StepId{s});
       } else if (step.op == "mul" && step.aten.empty()) {
@@ -49,6 +51,28 @@ class Fuse {
       const DraftValue& noise = draft_.values[made->outputs[0]];
       const DraftValue& like = draft_.values[x];
       if (noise.dtype == like.dtype && like.home == Home::made && like.producer < noise.producer) made->inputs = {x};
+    }
+  }
+
+  // x.new_zeros(…) in a module: the file does not say what x was, but a tensor of the argument's dtype is what it
+  // makes.
+  void new_dtype(StepId at) {
+    DraftNode& full = draft_.nodes[at];
+    if (!full.inputs.empty()) return;
+    const DType dtype = draft_.values[full.outputs[0]].dtype;
+    const auto path = [](const DraftNode& step) { return step.source ? module_path(*step.source) : std::string(); };
+    const std::string module = path(full);
+    for (uint32_t s = at.index - 1; s > 0; --s) {
+      const DraftNode& before = draft_.nodes[StepId{s}];
+      if (before.dropped) continue;
+      if (path(before) != module) return;
+      for (const DraftId id : before.inputs) {
+        if (!id || draft_.values[id].home != Home::made || draft_.values[id].dtype != dtype) continue;
+        if (path(draft_.nodes[draft_.values[id].producer]) != module) {
+          full.inputs = {id};
+          return;
+        }
+      }
     }
   }
 
