@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Turns recorded convolution workspaces into the rows of ullage/eager/workspace_table.cpp.
 
-    record.py … > records/a100_tf32.jsonl       (one file per card and precision, see record.py)
+    records/a100_tf32.jsonl       (one JSON object per asked problem and card)
     fit.py records/*.jsonl --write ../../ullage/eager/workspace_table.cpp
 
 Every leaf of a small decision tree names which operands the chosen plan copies (x, y, w; channels padded or not) and how many

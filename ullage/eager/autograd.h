@@ -1,5 +1,5 @@
 // Autograd: the nodes that forward rules record and the engine that runs them. Follows torch/csrc/autograd (2.15):
-// engine.cpp, input_buffer.cpp, accumulate_grad.h; rules with evidence in docs/autograd.md.
+// engine.cpp, input_buffer.cpp, accumulate_grad.h.
 //
 //   forward:  y = relu(x)        records  GradNode{name "ReluBackward0", next [x's node], saved [y]}
 //   backward: the ready node with the largest sequence number runs first; parameter accumulators before all others;
