@@ -14,8 +14,8 @@ namespace {
 
 enum class Cell : uint8_t { rnn, gru, lstm };
 
-// Elements that the reserve keeps per step, sample, layer, direction and hidden unit, in halves. Not measured: gates and
-// states that backward needs give 6..8 for LSTM, 5..7 for GRU, 1..2 for RNN; the middle of each.
+// Elements that the reserve keeps per step, sample, layer, direction and hidden unit, in halves. Not measured: gates
+// and states that backward needs give 6..8 for LSTM, 5..7 for GRU, 1..2 for RNN; the middle of each.
 constexpr int64_t reserve_halves(Cell cell) {
   switch (cell) {
     case Cell::lstm:
