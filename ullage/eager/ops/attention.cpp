@@ -136,18 +136,19 @@ void cudnn(Call& c, const Attention& a) {
   constexpr int64_t kPlan = 256;  // trace 2.15 on sm90: workspace of the forward plan
   const Tensor seed = c.m.empty({}, DType::i64);
   const Tensor offset = c.m.empty({}, DType::i64);
-  Tensor out = heads_inside(c.m, {a.batch, a.heads, a.queries, a.value_dim}, q.dtype());
+  // MHA.cpp gives results the layout of the operand they belong to.
+  Tensor out = a.value_dim == a.head_dim ? c.m.empty_like(q)
+                                         : heads_inside(c.m, {a.batch, a.heads, a.queries, a.value_dim}, q.dtype());
   const Tensor lse = c.m.empty({a.batch, a.heads, a.queries, 1}, DType::f32);
   {
     const Tensor plan = c.m.workspace(Bytes(kPlan));
   }
   c.m.record("ScaledDotProductCudnnAttentionBackward0", {q, k, v}, {out}, {q, k, v, out, lse, seed, offset},
              [a](Backward& b) {
-               const DType dtype = b.saved(0).dtype();
                const Tensor grad = dense_heads_inside(b.m, b.grad());
-               Tensor dq = heads_inside(b.m, b.saved(0).sizes(), dtype);
-               Tensor dk = heads_inside(b.m, b.saved(1).sizes(), dtype);
-               Tensor dv = heads_inside(b.m, b.saved(2).sizes(), dtype);
+               Tensor dq = b.m.empty_like(b.saved(0));
+               Tensor dk = b.m.empty_like(b.saved(1));
+               Tensor dv = b.m.empty_like(b.saved(2));
                const int64_t rows = a.batch * a.heads * a.queries;
                const Tensor workspace = b.m.workspace(Bytes(4 * rows * a.head_dim + 4 * rows + kPlan));
                b.m.count_flops(forward_flops(a) * 5 / 2);
