@@ -71,7 +71,8 @@ constexpr int64_t kStripRows = 32;
 constexpr int64_t kWarp = 32;
 
 void layer_norm_gradients(Backward& b, int64_t rows, int64_t columns) {
-  b.set(0, b.needs(0) ? b.m.empty_like(b.saved(0), b.grad().dtype()) : Tensor());
+  // Contiguous whatever the input was.
+  b.set(0, b.needs(0) ? b.m.empty(b.saved(0).sizes(), b.grad().dtype()) : Tensor());
   for (const size_t i : {size_t{1}, size_t{2}}) {
     if (b.needs(i)) b.set(i, b.m.empty(b.input(i).sizes, b.input(i).dtype));
   }
