@@ -273,7 +273,7 @@ Tensor pointwise_result(Machine& m, std::initializer_list<const Tensor*> operand
     if (all([](const Tensor& t) { return t.is_channels_last(); })) {
       return m.empty_strided(shape, channels_last_strides(shape), dtype);
     }
-    if (first->is_non_overlapping_and_dense() &&
+    if (first && first->is_non_overlapping_and_dense() &&
         all([&](const Tensor& t) { return t.strides() == first->strides(); })) {
       return m.empty_strided(shape, first->strides(), dtype);
     }

@@ -4,8 +4,8 @@ namespace ullage::eager {
 namespace {
 
 // CUBLAS_WORKSPACE_CONFIG's defaults in PyTorch: ":4096:2:16:8" and ":4096:8" (KiB : count pairs).
-constexpr Bytes kCublasDefault = KiB(2 * 4096 + 8 * 16);  // 8,519,680
-constexpr Bytes kCublasLarge = KiB(8 * 4096);             // 33,554,432: sm90; traced on sm100 and sm120 with 2.15 too
+constexpr Bytes kCublasDefault = KiB(int64_t{2} * 4096 + int64_t{8} * 16);  // 8,519,680
+constexpr Bytes kCublasLarge = KiB(int64_t{8} * 4096);  // 33,554,432: sm90; traced on sm100 and sm120 with 2.15 too
 
 // CUBLASLT_WORKSPACE_SIZE's default. 2.15, traced on sm75, 80, 86, 89, 90, 100 and 120: 1 MiB everywhere.
 constexpr Bytes kCublasLtDefault = MiB(1);

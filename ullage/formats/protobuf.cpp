@@ -192,8 +192,7 @@ Result<bool> Cursor::next(Field& field) {
   if (field.wire == WireType::group) {
     const size_t begin = position_;
     field.payload_offset = offset_ + begin;
-    size_t end = begin;
-    UL_TRY(end, skip_group(field));
+    UL_TRY(const size_t end, skip_group(field));
     field.payload = bytes_.subspan(begin, end - begin);
   }
   return true;

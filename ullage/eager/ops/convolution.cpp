@@ -42,7 +42,7 @@ std::array<int64_t, 3> spatial(std::span<const int64_t> values, int dims, int64_
   std::array<int64_t, 3> out{otherwise, otherwise, otherwise};
   for (int d = 0; d < dims && !values.empty(); ++d) {
     const size_t from = values.size() == 1 ? 0 : static_cast<size_t>(d);
-    if (from < values.size()) out[static_cast<size_t>(3 - dims + d)] = values[from];
+    if (from < values.size()) out[size_t{3} - static_cast<size_t>(dims) + static_cast<size_t>(d)] = values[from];
   }
   return out;
 }

@@ -66,7 +66,7 @@ void instance_norm(Call& c) {
 
 // Tall inputs sum the gradients of weight and bias over strips of 32 rows first (layer_norm_kernel.cu: M > 64 Ki and
 // few columns).
-constexpr int64_t kTallRows = 64 * 1024;
+constexpr int64_t kTallRows = int64_t{64} * 1024;
 constexpr int64_t kStripRows = 32;
 constexpr int64_t kWarp = 32;
 
