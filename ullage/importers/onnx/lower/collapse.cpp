@@ -94,7 +94,9 @@ class Collapse {
         step.attrs = {{"start_dim", int64_t{std::min(start, from.rank() - 1)}},
                       {"end_dim", int64_t{from.rank() - 1 - std::max(behind, 0)}}};
       }
-    } else if (step.op.starts_with("avg_pool") && aten.starts_with("adaptive_avg_pool")) {
+    } else if ((step.op.starts_with("avg_pool") || step.op == "interpolate") && aten.starts_with("adaptive_avg_pool")) {
+      // A pool to a larger size has no operator in ONNX; tools/export_onnx.py writes a Resize.
+      step.inputs.resize(1);
       step.op = aten;
       std::vector<int64_t> size = as_ints(to);
       step.attrs = {{"output_size", std::vector<int64_t>(size.begin() + 2, size.end())}};
