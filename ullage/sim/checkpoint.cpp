@@ -14,6 +14,34 @@ bool is_head(const Graph& graph, const Node& node) {
   return input.shape.rank() >= 4;
 }
 
+bool is_number(std::string_view name) {
+  return !name.empty() && std::ranges::all_of(name, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+std::string_view path_of(const Graph& graph, NodeId id) {
+  const ModuleId module = graph.nodes[id].module;
+  return module ? std::string_view(graph.modules[module].name) : std::string_view{};
+}
+
+// A numbered block ("layer1.0") is one function of its sequence, though a single tensor may cross inside it (before the
+// last ReLU of a ResNet block): true when both nodes are in one whose parts have names. Parts with numbers are a
+// sequence.
+bool inside_a_block(const Graph& graph, NodeId one, NodeId next) {
+  const std::string_view a = path_of(graph, one);
+  const std::string_view b = path_of(graph, next);
+  bool block = false;
+  for (size_t at = 0; at < a.size() && at < b.size();) {
+    const size_t end = std::min(a.find('.', at), a.size());
+    const std::string_view name = a.substr(at, end - at);
+    if (std::min(b.find('.', at), b.size()) != end || b.substr(at, end - at) != name) {
+      return block && !is_number(name);
+    }
+    block = is_number(name);
+    at = end + 1;
+  }
+  return block;
+}
+
 // The sequence's functions, each as the range of its nodes.
 std::vector<NodeRange> functions_of(const Graph& graph) {
   std::vector<uint32_t> last_use(graph.values.size() + 1, 0);
@@ -34,7 +62,7 @@ std::vector<NodeRange> functions_of(const Graph& graph) {
       }
     }
     crossing -= ends[n];
-    if (crossing == 1) {
+    if (crossing == 1 && (n == count || !inside_a_block(graph, NodeId{n}, NodeId{n + 1}))) {
       functions.push_back({NodeId{start}, NodeId{n}});
       start = n + 1;
     }
@@ -46,12 +74,11 @@ std::vector<NodeRange> functions_of(const Graph& graph) {
 std::vector<NodeRange> blocks_of(const Graph& graph) {
   std::vector<NodeRange> blocks;
   const auto block_of = [&](const Node& node) -> std::string_view {
-    std::string_view path = node.module ? std::string_view(graph.modules[node.module].name) : std::string_view{};
+    const std::string_view path = node.module ? std::string_view(graph.modules[node.module].name) : std::string_view{};
     for (size_t at = path.find('.'); at != path.npos; at = path.find('.', at + 1)) {
       const size_t end = std::min(path.find('.', at + 1), path.size());
       const std::string_view piece = path.substr(at + 1, end - at - 1);
-      const bool number = !piece.empty() && std::ranges::all_of(piece, [](char c) { return c >= '0' && c <= '9'; });
-      if (number && end < path.size()) return path.substr(0, end);
+      if (is_number(piece) && end < path.size()) return path.substr(0, end);
     }
     return {};
   };
