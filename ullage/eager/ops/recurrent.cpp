@@ -4,8 +4,9 @@
 // copy them all into a new float16 one (autocast's _cudnn_rnn_cast_reflatten). In backward their gradients are views of
 // one flat buffer.
 //
-// The order of allocations is read off the source. The sizes of reserve and workspace are known to cuDNN alone
-// (cudnnGetRNNTempSpaceSizes) and are a model here, not measured: see the constants.
+// Nothing here has been compared with PyTorch: the order of allocations, what autocast casts to and the sizes of
+// reserve and workspace (cudnnGetRNNTempSpaceSizes knows them) are assumptions. Not modelled: the dropout state, cuDNN
+// switched off, weights that are not flat.
 #include "ullage/eager/aten.h"
 #include "ullage/eager/rules.h"
 
@@ -14,8 +15,8 @@ namespace {
 
 enum class Cell : uint8_t { rnn, gru, lstm };
 
-// Elements that the reserve keeps per step, sample, layer, direction and hidden unit, in halves. Not measured: gates
-// and states that backward needs give 6..8 for LSTM, 5..7 for GRU, 1..2 for RNN; the middle of each.
+// Elements that the reserve keeps per step, sample, layer, direction and hidden unit, in halves. Guesses: the middle of
+// 6..8 for LSTM, 5..7 for GRU and 1..2 for RNN, ranges that nobody has verified.
 constexpr int64_t reserve_halves(Cell cell) {
   switch (cell) {
     case Cell::lstm:
@@ -110,7 +111,7 @@ void run(Call& c, Cell cell, std::string_view name) {
     matrices = saturating_add(matrices, is_matrix(c.in[i], directions) ? c.in[i].numel() : 0);
   }
 
-  // Autocast knows float16 alone here, whatever its dtype.
+  // Assumed: autocast casts to float16 here, whatever its dtype.
   Tensor flat;
   if (m.autocast()) {
     flat = m.empty({r.weights}, DType::f16);
@@ -151,8 +152,7 @@ void lstm(Call& c) { run(c, Cell::lstm, "CudnnRnnBackward0"); }
 void gru(Call& c) { run(c, Cell::gru, "CudnnRnnBackward0"); }
 void rnn(Call& c) { run(c, Cell::rnn, "CudnnRnnBackward0"); }
 
-constexpr std::string_view kSource =
-    "derivatives.yaml: _cudnn_rnn; cudnn/RNN.cpp; sizes of reserve and workspace are a model, unmeasured";
+constexpr std::string_view kSource = "assumed: order, reserve and workspace of cuDNN's RNN are not measured";
 
 constexpr RuleRow kRules[] = {
     {"gru", gru, Autocast::none, kSource},
